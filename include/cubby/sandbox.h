@@ -68,9 +68,9 @@ struct OutputStream {
 
 struct ExecResult {
   std::string execution_id;
-  int exit_code = 0;        // 128 + signal when a signal ended it
-  int signal = 0;           // the signal that ended the command, or 0
-  bool timed_out = false;   // the time-out passed and everything was killed
+  int exit_code = 0;           // 128 + signal when a signal ended it
+  int signal = 0;              // the signal that ended the command, or 0
+  bool timed_out = false;      // the time-out passed and everything was killed
   bool out_of_memory = false;  // the kernel killed something of the sandbox for its memory limit
   OutputStream out;
   OutputStream err;  // empty for a terminal, which has one stream
@@ -150,10 +150,10 @@ struct ReadOptions {
 };
 
 struct FileContent {
-  std::string bytes;           // a line range keeps the last line's LF when it has one
-  int64_t lines = 0;           // lines read (a last one without LF counts)
-  bool end_of_file = false;    // the range reached the end of the file
-  int64_t file_size_bytes = 0; // when it was opened
+  std::string bytes;            // a line range keeps the last line's LF when it has one
+  int64_t lines = 0;            // lines read (a last one without LF counts)
+  bool end_of_file = false;     // the range reached the end of the file
+  int64_t file_size_bytes = 0;  // when it was opened
 };
 
 enum class Decoding { kStrict, kLossy };  // kLossy: U+FFFD for what is not UTF-8
@@ -173,8 +173,8 @@ struct DownloadOptions {
 };
 
 struct ListOptions {
-  int max_depth = 2;             // 1: direct children
-  int64_t max_entries = 10000;   // more: `truncated`
+  int max_depth = 2;               // 1: direct children
+  int64_t max_entries = 10000;     // more: `truncated`
   bool apply_ignore_rules = true;  // the 50 names of common clutter, below the root only
 };
 
