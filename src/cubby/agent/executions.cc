@@ -350,6 +350,8 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
     }
     HandleControls(stream.get(), execution.get(), &acknowledged);
     if (result_sent) {
+      // Nobody reads what the client may still be sending; it must not wait for room.
+      stream->Consume(stream->input().size());
       if (acknowledged) break;
       co_await stream->waker.Wait();
       continue;
