@@ -79,6 +79,7 @@ absl::StatusCode ErrnoToCode(int error_number) {
     case ENOMEM:
     case EAGAIN:
     case EMLINK:
+    case E2BIG:
       return absl::StatusCode::kResourceExhausted;
     case ETIMEDOUT:
       return absl::StatusCode::kDeadlineExceeded;

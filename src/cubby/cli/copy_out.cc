@@ -147,7 +147,12 @@ absl::Status CopyOut(Sandbox& sandbox, const std::string& source,
   // A symlink's own mode says nothing about what it points to.
   const bool link = info.type == FileType::kSymlink;
   if (!is_folder) return copier.File(path, link ? 0644 : info.mode, target.name);
-  return copier.Folder(path, link ? 0755 : info.mode, target.name);
+  if (content) return copier.Folder(path, 0, "");
+  // Nothing below may be led out of the copy itself, so it becomes the tree.
+  CUBBY_RETURN_IF_ERROR(tree.MakeDirectory(target.name));
+  CUBBY_ASSIGN_OR_RETURN(const HostTree copy, tree.Below(target.name));
+  CUBBY_RETURN_IF_ERROR(Copier(sandbox, copy, cancelled, report).Folder(path, 0, ""));
+  return copy.SetDirectoryMode("", link ? 0755 : info.mode);
 }
 
 }  // namespace cubby::cli

@@ -52,6 +52,13 @@ absl::Status CheckName(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status SymlinkInTheWay(const std::string& path) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("a symlink stands in the way of ", path, "; it is not followed, remove it first"),
+      {.error_number = ELOOP, .path = path});
+}
+
 // Removes a half-written file unless it has been renamed to its place.
 class HalfWritten {
  public:
@@ -76,6 +83,11 @@ absl::StatusOr<HostTree> HostTree::Open(const std::string& path) {
   return HostTree(path, std::move(root));
 }
 
+absl::StatusOr<HostTree> HostTree::Below(const std::string& path) const {
+  CUBBY_ASSIGN_OR_RETURN(unique_fd root, OpenBeneath(path, O_PATH | O_DIRECTORY));
+  return HostTree(Shown(path), std::move(root));
+}
+
 std::string HostTree::Shown(const std::string& path) const {
   if (name_.empty() || path.empty()) return name_.empty() ? path : name_;
   return absl::StrCat(name_, absl::EndsWith(name_, "/") ? "" : "/", path);
@@ -89,12 +101,7 @@ absl::StatusOr<unique_fd> HostTree::OpenBeneath(const std::string& path, int fla
   unique_fd fd(
       static_cast<int>(syscall(SYS_openat2, root_.get(), relative.c_str(), &how, sizeof(how))));
   if (fd.valid()) return fd;
-  if (errno == ELOOP) {
-    return MakeError(absl::StatusCode::kFailedPrecondition,
-                     absl::StrCat("a symlink stands in the way of ", Shown(path),
-                                  "; it is not followed, remove it first"),
-                     {.error_number = ELOOP, .path = Shown(path)});
-  }
+  if (errno == ELOOP) return SymlinkInTheWay(Shown(path));
   return ErrnoError(errno, "open", Shown(path));
 }
 
@@ -166,8 +173,13 @@ absl::Status HostTree::MakeDirectory(const std::string& path) const {
   CUBBY_ASSIGN_OR_RETURN(const Place place, Find(path));
   if (mkdirat(place.folder.get(), place.name.c_str(), 0700) == 0) return absl::OkStatus();
   if (errno != EEXIST) return ErrnoError(errno, "make the folder", Shown(path));
-  // Opening it tells a folder from everything else, a symlink to a folder included.
-  return OpenBeneath(path, O_PATH | O_DIRECTORY).status();
+  struct stat status = {};
+  if (fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return ErrnoError(errno, "stat", Shown(path));
+  }
+  if (S_ISLNK(status.st_mode)) return SymlinkInTheWay(Shown(path));
+  if (!S_ISDIR(status.st_mode)) return ErrnoError(ENOTDIR, "make the folder", Shown(path));
+  return absl::OkStatus();
 }
 
 absl::Status HostTree::SetDirectoryMode(const std::string& path, uint32_t mode) const {

@@ -25,6 +25,7 @@ class HostTree {
   static absl::StatusOr<HostTree> Open(const std::string& path);
 
   // Paths are relative to the folder, "a/b"; an empty one is the folder itself.
+  [[nodiscard]] absl::StatusOr<HostTree> Below(const std::string& path) const;
   [[nodiscard]] absl::StatusOr<FileInfo> Stat(const std::string& path) const;
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> List(const std::string& path) const;
   [[nodiscard]] absl::StatusOr<unique_fd> OpenToRead(const std::string& path) const;

@@ -134,7 +134,7 @@ void AddPositional(CLI::App& app, const Positional& positional) {
         return true;
       });
   if (positional.need == Need::kRequired) added->required();
-  if (positional.occurs == Occurs::kRepeatedly) added->expected(1, 1 << 20);
+  if (positional.occurs == Occurs::kRepeatedly) added->expected(1, 1 << 20)->allow_extra_args();
 }
 
 }  // namespace

@@ -1,0 +1,527 @@
+#include "cubby/wire/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cubby/base/status_macros.h"
+#include "cubby/status.h"
+#include "cubby/wire/credit.h"
+#include "cubby/wire/status_codec.h"
+
+namespace cubby::wire {
+namespace {
+
+// An agent reads its connection as long as it lives; one that takes nothing for so long is gone.
+constexpr absl::Duration kWriteStall = absl::Seconds(30);
+
+absl::Status Unavailable(absl::string_view what) {
+  return MakeError(absl::StatusCode::kUnavailable, absl::StrCat("connection to the agent: ", what),
+                   {.fate = Fate::kRetryable});
+}
+
+bool IsSocket(int fd) {
+  int type = 0;
+  socklen_t size = sizeof(type);
+  return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
+std::chrono::steady_clock::time_point ToTimePoint(Deadline deadline) {
+  // Capped, since waiting until "never" overflows in some standard libraries.
+  const absl::Duration wait = std::min(deadline.Remaining(), absl::Hours(24 * 365));
+  return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(wait);
+}
+
+}  // namespace
+
+struct StreamState {
+  explicit StreamState(uint32_t id, uint32_t window)
+      : id(id), window(window), receive_window(window) {}
+
+  const uint32_t id;
+  const uint32_t window;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Received> queue;
+  int64_t receive_window;  // what the agent may still send
+  int64_t to_grant = 0;    // taken by the caller and not yet granted again
+  int64_t send_credit = kDefaultWindowBytes;
+  bool ended = false;   // the agent sent END, or the stream was cancelled
+  absl::Status broken;  // why nothing more will come
+};
+
+class ChannelCore {
+ public:
+  ChannelCore(unique_fd fd, unique_fd wake)
+      : fd_(std::move(fd)), is_socket_(IsSocket(fd_.get())), wake_(std::move(wake)) {}
+
+  absl::Status Start(Deadline deadline);
+  void Stop();
+
+  absl::StatusOr<std::shared_ptr<StreamState>> Open(const Request& request, Channel::Input input);
+  absl::Status Ping(Deadline deadline);
+  void Forget(uint32_t id);
+  absl::Status Write(FrameKind kind, uint32_t id, uint8_t flags, absl::string_view payload,
+                     Deadline deadline);
+  void Grant(StreamState* stream, int64_t bytes);
+
+  const Hello& peer() const { return peer_; }
+  absl::Status status() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return failure_;
+  }
+
+ private:
+  void Read();
+  ssize_t WriteParts(iovec* parts, int count);
+  absl::Status ReadFrames();
+  absl::Status Dispatch(const Frame& frame);
+  absl::Status Deliver(const Frame& frame, StreamState* stream);
+  void Fail(const absl::Status& status);
+
+  const unique_fd fd_;
+  const bool is_socket_;
+  const unique_fd wake_;  // readable: the reader must stop
+  std::thread reader_;
+  FrameParser parser_;  // the reader's
+  Hello peer_;          // set before Start returns
+
+  // Held from drawing a stream's number to sending it.
+  std::timed_mutex open_mutex_;
+  // Held while one frame is written whole.
+  std::timed_mutex write_mutex_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool greeted_ = false;
+  absl::Status failure_;
+  uint32_t next_id_ = 1;
+  std::unordered_map<uint32_t, std::shared_ptr<StreamState>> streams_;
+  std::map<std::string, bool> pings_;  // payload -> answered
+};
+
+absl::Status ChannelCore::Start(Deadline deadline) {
+  reader_ = std::thread([this] { Read(); });
+  Hello hello;
+  hello.set_version(kProtocolVersion);
+  CUBBY_RETURN_IF_ERROR(Write(FrameKind::kHello, 0, 0, hello.SerializeAsString(), deadline));
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool answered = changed_.wait_until(lock, ToTimePoint(deadline),
+                                            [this] { return greeted_ || !failure_.ok(); });
+  if (!failure_.ok()) return failure_;
+  if (!answered) return Unavailable("it does not answer the greeting");
+  return absl::OkStatus();
+}
+
+void ChannelCore::Stop() {
+  const uint64_t one = 1;
+  // An eventfd of our own takes one more count; there is nothing to do about a failure.
+  (void)!write(wake_.get(), &one, sizeof(one));
+  if (reader_.joinable()) reader_.join();
+  Fail(absl::CancelledError("the connection to the agent was closed by its owner"));
+}
+
+void ChannelCore::Fail(const absl::Status& status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_.ok()) failure_ = status;
+  for (auto& [id, stream] : streams_) {
+    std::lock_guard<std::mutex> stream_lock(stream->mutex);
+    if (stream->broken.ok()) stream->broken = failure_;
+    stream->changed.notify_all();
+  }
+  changed_.notify_all();
+}
+
+void ChannelCore::Read() {
+  const absl::Status status = ReadFrames();
+  Fail(status.ok() ? Unavailable("closed by the agent") : status);
+}
+
+// Returns OK at the end of the stream or when Stop asks.
+absl::Status ChannelCore::ReadFrames() {
+  while (true) {
+    size_t size = 0;
+    char* space = parser_.Space(&size);
+    const ssize_t n = read(fd_.get(), space, size);
+    if (n == 0) return absl::OkStatus();
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) return Unavailable(ErrnoError(errno, "read").message());
+      pollfd pollers[2] = {{.fd = fd_.get(), .events = POLLIN},
+                           {.fd = wake_.get(), .events = POLLIN}};
+      if (poll(pollers, 2, -1) < 0 && errno != EINTR) {
+        return Unavailable(ErrnoError(errno, "poll").message());
+      }
+      if (pollers[1].revents != 0) return absl::OkStatus();
+      continue;
+    }
+    parser_.Filled(static_cast<size_t>(n));
+    while (true) {
+      CUBBY_ASSIGN_OR_RETURN(const std::optional<Frame> frame, parser_.Next());
+      if (!frame.has_value()) break;
+      CUBBY_RETURN_IF_ERROR(Dispatch(*frame));
+    }
+  }
+}
+
+absl::Status ChannelCore::Dispatch(const Frame& frame) {
+  const uint32_t id = frame.header.stream;
+  std::shared_ptr<StreamState> stream;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!greeted_) {
+      if (frame.header.kind != FrameKind::kHello ||
+          !peer_.ParseFromArray(frame.payload.data(), static_cast<int>(frame.payload.size())) ||
+          peer_.version() < 1) {
+        return absl::InvalidArgumentError("agent protocol: the first frame is not a hello");
+      }
+      greeted_ = true;
+      changed_.notify_all();
+      return absl::OkStatus();
+    }
+    if (frame.header.kind == FrameKind::kPong) {
+      auto ping = pings_.find(std::string(frame.payload));
+      if (ping != pings_.end()) ping->second = true;
+      changed_.notify_all();
+      return absl::OkStatus();
+    }
+    auto found = streams_.find(id);
+    if (found == streams_.end()) {
+      if (id != 0 && id < next_id_) return absl::OkStatus();  // cancelled by us meanwhile
+      return absl::InvalidArgumentError("agent protocol: frame for a stream that was never opened");
+    }
+    stream = found->second;
+    if (frame.header.kind == FrameKind::kEnd) streams_.erase(found);
+  }
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  return Deliver(frame, stream.get());
+}
+
+absl::Status ChannelCore::Deliver(const Frame& frame, StreamState* stream) {
+  Received received;
+  const int size = static_cast<int>(frame.payload.size());
+  switch (frame.header.kind) {
+    case FrameKind::kCredit:
+      if (!AddCredit(frame.payload, &stream->send_credit)) {
+        return absl::InvalidArgumentError("agent protocol: more credit than allowed");
+      }
+      stream->changed.notify_all();
+      return absl::OkStatus();
+    case FrameKind::kMessage:
+      received.kind = Received::Kind::kEvent;
+      if (!received.event.ParseFromArray(frame.payload.data(), size)) {
+        return absl::InvalidArgumentError("agent protocol: malformed event");
+      }
+      stream->receive_window -= size;
+      // A message may overdraw the window, once: the agent sends it while there is any credit.
+      if (stream->receive_window < -int64_t{kMaxPayloadBytes}) {
+        return absl::InvalidArgumentError("agent protocol: more messages than credit");
+      }
+      break;
+    case FrameKind::kData:
+      received.kind = Received::Kind::kData;
+      received.channel = frame.header.flags & kChannelMask;
+      received.bytes = std::string(frame.payload);
+      stream->receive_window -= size;
+      if (stream->receive_window < 0) {
+        return absl::InvalidArgumentError("agent protocol: more data than credit");
+      }
+      break;
+    case FrameKind::kEnd: {
+      Status status;
+      if (!status.ParseFromArray(frame.payload.data(), size)) {
+        return absl::InvalidArgumentError("agent protocol: malformed status");
+      }
+      received.kind = Received::Kind::kEnd;
+      received.status = DecodeStatus(status);
+      stream->ended = true;
+      break;
+    }
+    default:
+      return absl::InvalidArgumentError(
+          "agent protocol: an agent does not send this kind of frame");
+  }
+  // Empty frames cost memory too, and no credit.
+  if (size == 0 && received.kind != Received::Kind::kEnd) return absl::OkStatus();
+  stream->queue.push_back(std::move(received));
+  stream->changed.notify_all();
+  return absl::OkStatus();
+}
+
+// An agent that has died must not end its host by SIGPIPE.
+ssize_t ChannelCore::WriteParts(iovec* parts, int count) {
+  if (!is_socket_) return writev(fd_.get(), parts, count);
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+}
+
+absl::Status ChannelCore::Write(FrameKind kind, uint32_t id, uint8_t flags,
+                                absl::string_view payload, Deadline deadline) {
+  if (payload.size() > kMaxPayloadBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request takes more than ", kMaxPayloadBytes, " bytes"));
+  }
+  char header[kHeaderBytes];
+  EncodeHeader(
+      {.length = static_cast<uint32_t>(payload.size()), .stream = id, .kind = kind, .flags = flags},
+      header);
+  iovec parts[2] = {{header, kHeaderBytes}, {const_cast<char*>(payload.data()), payload.size()}};
+  iovec* at = parts;
+  int count = payload.empty() ? 1 : 2;
+
+  std::unique_lock<std::timed_mutex> lock(write_mutex_, ToTimePoint(deadline));
+  if (!lock.owns_lock()) {
+    return absl::DeadlineExceededError("the agent takes no more requests in time");
+  }
+  bool begun = false;
+  while (count > 0) {
+    const ssize_t n = WriteParts(at, count);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN) {
+        const absl::Status status = Unavailable(ErrnoError(errno, "write").message());
+        Fail(status);
+        return status;
+      }
+      // Nothing of this frame is out yet: the caller's deadline counts, and the connection stays
+      // usable. Afterwards the frame must be finished, whatever the deadline says.
+      const Deadline wait = begun ? Deadline::After(kWriteStall)
+                                  : Deadline::Earlier(deadline, Deadline::After(kWriteStall));
+      pollfd pollers[2] = {{.fd = fd_.get(), .events = POLLOUT},
+                           {.fd = wake_.get(), .events = POLLIN}};
+      const int ready = poll(pollers, 2, wait.PollTimeoutMs());
+      if (pollers[1].revents != 0) return absl::CancelledError("the connection is being closed");
+      if (ready == 0) {
+        if (!begun && deadline.Expired()) {
+          return absl::DeadlineExceededError("the agent takes no more requests in time");
+        }
+        const absl::Status status = Unavailable(
+            absl::StrCat("it has read nothing for ", absl::FormatDuration(kWriteStall)));
+        Fail(status);
+        return status;
+      }
+      continue;
+    }
+    begun = true;
+    size_t done = static_cast<size_t>(n);
+    while (count > 0 && done >= at->iov_len) {
+      done -= at->iov_len;
+      ++at;
+      --count;
+    }
+    if (count > 0) {
+      at->iov_base = static_cast<char*>(at->iov_base) + done;
+      at->iov_len -= done;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<StreamState>> ChannelCore::Open(const Request& request,
+                                                               Channel::Input input) {
+  const std::string payload = request.SerializeAsString();
+  const uint32_t window =
+      request.window_bytes() != 0 ? request.window_bytes() : kDefaultWindowBytes;
+  const Deadline deadline = request.deadline_ms() == 0
+                                ? Deadline::Infinite()
+                                : Deadline::After(absl::Milliseconds(request.deadline_ms()));
+  std::shared_ptr<StreamState> stream;
+  // Numbers must reach the agent in order.
+  std::unique_lock<std::timed_mutex> order(open_mutex_, ToTimePoint(deadline));
+  if (!order.owns_lock()) {
+    return absl::DeadlineExceededError("the agent takes no more requests in time");
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    stream = std::make_shared<StreamState>(next_id_++, window);
+    streams_.emplace(stream->id, stream);
+  }
+  absl::Status status = Write(FrameKind::kOpen, stream->id,
+                              input == Channel::Input::kNone ? kFinFlag : 0, payload, deadline);
+  if (!status.ok()) {
+    Forget(stream->id);
+    return status;
+  }
+  return stream;
+}
+
+absl::Status ChannelCore::Ping(Deadline deadline) {
+  std::string nonce(8, '\0');
+  if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) {
+    return ErrnoError(errno, "getrandom");
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    pings_[nonce] = false;
+  }
+  absl::Status status = Write(FrameKind::kPing, 0, 0, nonce, deadline);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (status.ok()) {
+    const bool answered = changed_.wait_until(lock, ToTimePoint(deadline),
+                                              [&] { return pings_[nonce] || !failure_.ok(); });
+    if (!failure_.ok()) {
+      status = failure_;
+    } else if (!answered) {
+      status = absl::DeadlineExceededError("the agent does not answer");
+    }
+  }
+  pings_.erase(nonce);
+  return status;
+}
+
+void ChannelCore::Forget(uint32_t id) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  streams_.erase(id);
+}
+
+void ChannelCore::Grant(StreamState* stream, int64_t bytes) {
+  char payload[4];
+  EncodeCredit(static_cast<uint32_t>(bytes), payload);
+  // A failure has failed the whole connection, and the caller hears of it at its next call.
+  (void)Write(FrameKind::kCredit, stream->id, 0, {payload, sizeof(payload)}, Deadline::Infinite());
+}
+
+ClientStream::ClientStream(std::shared_ptr<ChannelCore> core, std::shared_ptr<StreamState> state)
+    : core_(std::move(core)), state_(std::move(state)) {}
+
+ClientStream::~ClientStream() {
+  if (state_ != nullptr) Cancel();
+}
+
+absl::StatusOr<Received> ClientStream::Next(Deadline deadline) {
+  Received received;
+  int64_t grant = 0;
+  {
+    std::unique_lock<std::mutex> lock(state_->mutex);
+    const bool ready = state_->changed.wait_until(lock, ToTimePoint(deadline), [this] {
+      return !state_->queue.empty() || !state_->broken.ok() || state_->ended;
+    });
+    if (state_->queue.empty()) {
+      if (!state_->broken.ok()) return state_->broken;
+      if (!ready) return absl::DeadlineExceededError("the agent has not answered in time");
+      return absl::FailedPreconditionError("the stream has ended");
+    }
+    received = std::move(state_->queue.front());
+    state_->queue.pop_front();
+    if (received.kind == Received::Kind::kData) {
+      state_->to_grant += static_cast<int64_t>(received.bytes.size());
+    } else if (received.kind == Received::Kind::kEvent) {
+      state_->to_grant += static_cast<int64_t>(received.event.ByteSizeLong());
+    }
+    if (!state_->ended && state_->to_grant >= state_->window / 2) {
+      grant = std::exchange(state_->to_grant, 0);
+      state_->receive_window += grant;
+    }
+  }
+  if (grant > 0) core_->Grant(state_.get(), grant);
+  return received;
+}
+
+absl::StatusOr<Event> ClientStream::NextEvent(Deadline deadline) {
+  CUBBY_ASSIGN_OR_RETURN(Received received, Next(deadline));
+  if (received.kind == Received::Kind::kEvent) return std::move(received.event);
+  if (received.kind == Received::Kind::kEnd && !received.status.ok()) return received.status;
+  return absl::InternalError("agent protocol: an event was expected");
+}
+
+absl::Status ClientStream::Finish(Deadline deadline) {
+  CUBBY_ASSIGN_OR_RETURN(Received received, Next(deadline));
+  if (received.kind == Received::Kind::kEnd) return received.status;
+  return absl::InternalError("agent protocol: the end of the stream was expected");
+}
+
+absl::Status ClientStream::Send(absl::string_view bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    size_t size = 0;
+    {
+      std::unique_lock<std::mutex> lock(state_->mutex);
+      const bool ready = state_->changed.wait_until(lock, ToTimePoint(deadline), [this] {
+        return state_->send_credit > 0 || state_->ended || !state_->broken.ok();
+      });
+      if (!state_->broken.ok()) return state_->broken;
+      if (state_->ended) return absl::FailedPreconditionError("the stream has ended");
+      if (!ready) return absl::DeadlineExceededError("the agent takes no more data in time");
+      size = std::min({bytes.size(), static_cast<size_t>(state_->send_credit),
+                       static_cast<size_t>(kMaxPayloadBytes)});
+      state_->send_credit -= static_cast<int64_t>(size);
+    }
+    CUBBY_RETURN_IF_ERROR(
+        core_->Write(FrameKind::kData, state_->id, 0, bytes.substr(0, size), deadline));
+    bytes.remove_prefix(size);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClientStream::SendFin() {
+  return core_->Write(FrameKind::kData, state_->id, kFinFlag, {}, Deadline::After(kWriteStall));
+}
+
+absl::Status ClientStream::SendControl(const Control& control) {
+  return core_->Write(FrameKind::kMessage, state_->id, 0, control.SerializeAsString(),
+                      Deadline::After(kWriteStall));
+}
+
+void ClientStream::Cancel() {
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    if (state_->ended || !state_->broken.ok()) return;
+    state_->ended = true;
+    state_->changed.notify_all();
+  }
+  core_->Forget(state_->id);
+  // A failure has failed the whole connection: there is nothing left to cancel.
+  (void)core_->Write(FrameKind::kCancel, state_->id, 0, {}, Deadline::After(kWriteStall));
+}
+
+Channel::Channel(std::shared_ptr<ChannelCore> core) : core_(std::move(core)) {}
+
+absl::StatusOr<std::unique_ptr<Channel>> Channel::Connect(unique_fd fd, Deadline deadline) {
+  const int flags = fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    return ErrnoError(errno, "fcntl");
+  }
+  unique_fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return ErrnoError(errno, "eventfd");
+  auto core = std::make_shared<ChannelCore>(std::move(fd), std::move(wake));
+  // Owned by a Channel at once, so that its reader is stopped on every way out.
+  std::unique_ptr<Channel> channel(new Channel(core));
+  CUBBY_RETURN_IF_ERROR(core->Start(deadline));
+  return channel;
+}
+
+Channel::~Channel() { core_->Stop(); }
+
+absl::StatusOr<ClientStream> Channel::Open(Request request, Input input) {
+  CUBBY_ASSIGN_OR_RETURN(std::shared_ptr<StreamState> stream, core_->Open(request, input));
+  return ClientStream(core_, std::move(stream));
+}
+
+absl::Status Channel::Ping(Deadline deadline) { return core_->Ping(deadline); }
+
+const Hello& Channel::peer() const { return core_->peer(); }
+
+absl::Status Channel::status() const { return core_->status(); }
+
+}  // namespace cubby::wire
