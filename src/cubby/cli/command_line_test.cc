@@ -21,14 +21,14 @@
 namespace cubby::cli {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using nlohmann::json;
+using ::testing::ElementsAre;
 using testing::FakeExecution;
 using testing::FakeImages;
 using testing::FakeProvider;
 using testing::FakeSandbox;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Hand borrowed fakes to the command, which wants to own its engine.
 class BorrowedProvider : public SandboxProvider {
@@ -97,7 +97,8 @@ class CommandLineTest : public ::testing::Test {
     Outcome outcome;
     outcome.code = CommandLine().Run(
         words,
-        {.provider = [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<SandboxProvider>> {
+        {.provider =
+             [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<SandboxProvider>> {
            return std::make_unique<BorrowedProvider>(provider_);
          },
          .images = [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<ImageStore>> {
@@ -228,8 +229,9 @@ TEST_F(CommandLineTest, ErrorsAreOneLineOrJson) {
   EXPECT_EQ(std::count(line.err.begin(), line.err.end(), '\n'), 1) << line.err;
   EXPECT_EQ(line.err.rfind("cubby: ", 0), 0U);
 
-  provider_.create_error = MakeError(absl::StatusCode::kResourceExhausted, "disk full",
-                                     {.error_number = ENOSPC, .path = "/x", .fate = Fate::kRetryable});
+  provider_.create_error =
+      MakeError(absl::StatusCode::kResourceExhausted, "disk full",
+                {.error_number = ENOSPC, .path = "/x", .fate = Fate::kRetryable});
   const Outcome outcome = Run({"run", "--json", "img", "x"});
   EXPECT_EQ(outcome.code, kOwnFailure);
   const json error = json::parse(outcome.out, nullptr, false)["error"];
@@ -267,7 +269,8 @@ TEST_F(CommandLineTest, CreatePrintsTheIdAlone) {
 }
 
 TEST_F(CommandLineTest, MountsAreCheckedBeforeAnythingIsMade) {
-  EXPECT_EQ(Run({"create", "img", "--mount", "/usr/../etc:/data:ro", "--mount", "/tmp:/b"}).code, 0);
+  EXPECT_EQ(Run({"create", "img", "--mount", "/usr/../etc:/data:ro", "--mount", "/tmp:/b"}).code,
+            0);
   ASSERT_EQ(provider_.created[0].mounts.size(), 2U);
   EXPECT_EQ(provider_.created[0].mounts[0].host_path, "/etc");
   EXPECT_EQ(provider_.created[0].mounts[0].guest_path, "/data");

@@ -15,8 +15,8 @@ namespace cubby::cli {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::FakeSandbox;
+using ::testing::HasSubstr;
 
 class CopyTest : public ::testing::Test {
  protected:
@@ -31,7 +31,8 @@ class CopyTest : public ::testing::Test {
   }
 
   absl::Status Out(const std::string& source, const std::string& destination) {
-    return CopyOut(sandbox_, source, destination, [] { return false; }, &report_);
+    return CopyOut(
+        sandbox_, source, destination, [] { return false; }, &report_);
   }
   absl::Status In(const std::string& source, const std::string& destination) {
     return CopyIn(source, sandbox_, destination, &report_);
@@ -164,8 +165,8 @@ TEST_F(CopyTest, ATransferThatBreaksLeavesTheOldFile) {
 }
 
 TEST_F(CopyTest, AnInterruptedCopyLeavesNothingHalfWritten) {
-  const absl::Status copied =
-      CopyOut(sandbox_, "/w/a", host_, [] { return true; }, &report_);
+  const absl::Status copied = CopyOut(
+      sandbox_, "/w/a", host_, [] { return true; }, &report_);
   EXPECT_TRUE(absl::IsCancelled(copied)) << copied;
   EXPECT_TRUE(ListDirectory(host_)->empty());
 }

@@ -20,9 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 CommandOutput RunProgram(std::vector<std::string> argv, const std::string& input) {
-  auto output = RunCommand(
-      {.argv = std::move(argv), .environment = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"}},
-      Deadline::After(absl::Seconds(30)), input);
+  auto output =
+      RunCommand({.argv = std::move(argv), .environment = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"}},
+                 Deadline::After(absl::Seconds(30)), input);
   EXPECT_TRUE(output.ok()) << output.status();
   return output.ok() ? *output : CommandOutput{.status = {.code = -1}};
 }
@@ -31,8 +31,9 @@ CommandOutput RunProgram(std::vector<std::string> argv, const std::string& input
 std::vector<std::string> Offers(const std::vector<std::string>& words) {
   std::string script = BashCompletion(CommandLine().root());
   // The command itself answers for ids and images.
-  script += "cubby() { case \"$1\" in ps) echo aa11 ;; image) echo img ;; executions) echo e-$3 ;; "
-            "esac; }\ncompopt() { :; }\nCOMP_WORDS=(";
+  script +=
+      "cubby() { case \"$1\" in ps) echo aa11 ;; image) echo img ;; executions) echo e-$3 ;; "
+      "esac; }\ncompopt() { :; }\nCOMP_WORDS=(";
   for (const std::string& word : words) absl::StrAppend(&script, "'", word, "' ");
   absl::StrAppend(&script, ")\nCOMP_CWORD=", words.size() - 1,
                   "\n_cubby\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");

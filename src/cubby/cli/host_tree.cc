@@ -53,10 +53,10 @@ absl::Status CheckName(const std::string& name) {
 }
 
 absl::Status SymlinkInTheWay(const std::string& path) {
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("a symlink stands in the way of ", path, "; it is not followed, remove it first"),
-      {.error_number = ELOOP, .path = path});
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   absl::StrCat("a symlink stands in the way of ", path,
+                                "; it is not followed, remove it first"),
+                   {.error_number = ELOOP, .path = path});
 }
 
 // Removes a half-written file unless it has been renamed to its place.

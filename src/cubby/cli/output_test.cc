@@ -22,7 +22,9 @@ TEST(Output, WhatCouldSteerATerminalIsEscaped) {
   EXPECT_EQ(Escape("a\nb\tc\\d"), "a\\nb\\tc\\\\d");
   EXPECT_EQ(Escape("\x1b[31mred"), "\\x1b[31mred");
   EXPECT_EQ(Escape("\xff\xc3"), "\\xff\\xc3");
-  EXPECT_EQ(Escape("\xc2\x9b" "31m"), "\\xc2\\x9b31m");
+  EXPECT_EQ(Escape("\xc2\x9b"
+                   "31m"),
+            "\\xc2\\x9b31m");
   EXPECT_EQ(Escape("größe 日本 🦊"), "größe 日本 🦊");
   EXPECT_EQ(Escape("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate is not UTF-8";
 }
@@ -117,7 +119,8 @@ TEST(Progress, ABarShowsBytesRateAndTimeLeft) {
             "img: fetching [##########          ] 50% of 100 MiB, 10 MiB/s, 5.0 s left");
   EXPECT_EQ(Progress::Line("img", half, absl::Seconds(5), 0, Progress::Style::kLines, 0),
             "img: fetching 50% of 100 MiB, 10 MiB/s, 5.0 s left");
-  EXPECT_EQ(Progress::Line("img", half, absl::Seconds(5), 0, Progress::Style::kBar, 20).size(), 19U);
+  EXPECT_EQ(Progress::Line("img", half, absl::Seconds(5), 0, Progress::Style::kBar, 20).size(),
+            19U);
 }
 
 TEST(Progress, UnknownAndOddTotalsAreHarmless) {

@@ -18,7 +18,8 @@ TEST(Units, SizesAreReadAsPeopleWriteThem) {
 }
 
 TEST(Units, WrongSizesAreRefusedByName) {
-  for (const char* text : {"", "M", "12X", "1..5G", "-1M", "9999999P", "iB", "5 i", "1e3", "12iB"}) {
+  for (const char* text :
+       {"", "M", "12X", "1..5G", "-1M", "9999999P", "iB", "5 i", "1e3", "12iB"}) {
     const auto size = ParseSize(text);
     ASSERT_FALSE(size.ok()) << text;
     EXPECT_NE(size.status().message().find(text), std::string::npos);

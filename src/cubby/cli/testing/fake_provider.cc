@@ -91,8 +91,8 @@ absl::StatusOr<std::unique_ptr<Execution>> FakeSandbox::Start(const Command& com
   started.push_back(command);
   started_options.push_back(options);
   CUBBY_RETURN_IF_ERROR(start_error);
-  return std::make_unique<FakeExecution>(
-      options.execution_id.empty() ? "e1" : options.execution_id, options, body);
+  return std::make_unique<FakeExecution>(options.execution_id.empty() ? "e1" : options.execution_id,
+                                         options, body);
 }
 
 absl::StatusOr<std::unique_ptr<Execution>> FakeSandbox::Attach(const std::string& execution_id,
@@ -195,8 +195,8 @@ absl::Status FakeSandbox::Ping(absl::Duration) { return absl::OkStatus(); }
 absl::StatusOr<Created> FakeProvider::Create(const SandboxSpec& spec) {
   created.push_back(spec);
   CUBBY_RETURN_IF_ERROR(create_error);
-  const std::string id = spec.id.empty() ? absl::StrCat("00000000000000", sandboxes.size() + 10)
-                                         : spec.id;
+  const std::string id =
+      spec.id.empty() ? absl::StrCat("00000000000000", sandboxes.size() + 10) : spec.id;
   auto sandbox = std::make_shared<FakeSandbox>(id);
   if (on_create != nullptr) on_create(*sandbox);
   sandboxes[id] = sandbox;
