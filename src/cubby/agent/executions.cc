@@ -340,6 +340,8 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
   bool acknowledged = false;
   absl::Status status;
   while (true) {
+    // Also those of a client that sent a signal and let go at once.
+    HandleControls(stream.get(), execution.get(), &acknowledged);
     if (!stream->open()) {
       status = stream->status();
       break;
@@ -348,7 +350,6 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
       status = execution->start_status();
       break;
     }
-    HandleControls(stream.get(), execution.get(), &acknowledged);
     if (result_sent) {
       // Nobody reads what the client may still be sending; it must not wait for room.
       stream->Consume(stream->input().size());
