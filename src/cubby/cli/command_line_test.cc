@@ -178,13 +178,15 @@ TEST_F(CommandLineTest, TheExitCodeTellsTimeOutSignalAndStartErrorsApart) {
   EXPECT_EQ(code_of({.exit_code = 137, .signal = 9, .timed_out = true}), 124);
   EXPECT_EQ(code_of({.exit_code = 139, .signal = 11}), 139);
   EXPECT_EQ(code_of({.exit_code = 255}), 255);
-  sandbox.start_error = MakeError(absl::StatusCode::kNotFound, "no program 'x'");
+  sandbox.start_error = ErrnoError(ENOENT, "execute", "x");
   EXPECT_EQ(Run({"exec", kId, "x"}).code, 127);
   sandbox.start_error = ErrnoError(EACCES, "execute", "x");
   EXPECT_EQ(Run({"exec", kId, "x"}).code, 126);
   sandbox.start_error = absl::FailedPreconditionError("no shell");
   EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
-  EXPECT_EQ(Run({"exec", "0000", "x"}).code, 125) << "a missing start error is not of this sandbox";
+  sandbox.start_error = ErrnoError(ENOENT, "enter the working directory");
+  EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
+  EXPECT_EQ(Run({"exec", "bbbb", "x"}).code, 125) << "a missing sandbox is not a missing program";
 }
 
 TEST_F(CommandLineTest, TimeOutAndMemoryLimitAreExplained) {

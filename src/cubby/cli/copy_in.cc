@@ -104,7 +104,8 @@ class Copier {
   // A tool of the image, for what the agent's file operations do not cover.
   absl::Status RunTool(const std::vector<std::string>& argv) {
     CUBBY_ASSIGN_OR_RETURN(const ExecResult result,
-                           sandbox_.Execute(Command::Argv(argv), {.timeout = absl::Seconds(60)}));
+                           sandbox_.Execute(Command::Argv(argv), {.working_directory = "/",
+                                                                  .timeout = absl::Seconds(60)}));
     if (result.ok()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("'", argv[0], "' in the sandbox failed with exit code ",
                                             result.exit_code, ": ", result.err.bytes));

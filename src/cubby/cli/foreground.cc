@@ -237,14 +237,13 @@ int ExitCodeOf(const ExecResult& result) {
 }
 
 int ExitCodeOfStartError(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return kNotFound;
-    case absl::StatusCode::kPermissionDenied:
-      return kNotExecutable;
-    default:
-      return kOwnFailure;
+  const ErrorDetail detail = GetErrorDetail(status);
+  // The agent names the program when it is the program that is at fault, and only then.
+  if (absl::IsUnavailable(status) || detail.path.empty() || detail.error_number == 0) {
+    return kOwnFailure;
   }
+  return detail.error_number == ENOENT || detail.error_number == ENOTDIR ? kNotFound
+                                                                         : kNotExecutable;
 }
 
 void Explain(const Context& context, const ExecResult& result, absl::Duration timeout) {

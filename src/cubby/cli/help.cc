@@ -67,7 +67,7 @@ std::string UsageLine(const Verb& verb, absl::string_view path) {
     absl::StrAppend(&usage, " ", optional ? "[" : "", positional.name,
                     positional.occurs == Occurs::kRepeatedly ? "..." : "", optional ? "]" : "");
   }
-  if (verb.command_words == CommandWords::kAccepted) usage += " [--] COMMAND...";
+  if (verb.command_words == CommandWords::kAccepted) usage += " [--] [COMMAND...]";
   return usage;
 }
 
@@ -126,7 +126,7 @@ std::string HelpText(const Verb& root, const Verb& verb, absl::string_view path)
 }
 
 std::string ExitCodes() {
-  return "0 to 123\tof the command that ran in the sandbox\n"
+  return "N\tthe command's own, when it ran in the sandbox\n"
          "124\tthe command's time-out passed\n"
          "125\tcubby itself failed: the line on standard error says what and what to do\n"
          "126\tthe command could not be executed\n"

@@ -111,6 +111,9 @@ std::string MarkdownManual(const Verb& root) {
     }
     if (!verb.options.empty()) MarkdownOptions(verb.options, &out);
   });
+  // No runs of empty lines, and one newline at the end.
+  while (absl::StrReplaceAll({{"\n\n\n", "\n\n"}}, &out) > 0) {
+  }
   while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
   return out;
 }
