@@ -63,12 +63,12 @@ CUBBY_RAW void ResetSignals() {
   RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&none), 0, sizeof(none));
 }
 
-// PID 1 is exempt from the out-of-memory killer; what it starts is not.
-CUBBY_RAW void BecomeKillable() {
+// When the sandbox's memory is full the kernel takes a command, and not the agent.
+CUBBY_RAW void VolunteerForOutOfMemory() {
   const long fd =
       RawSyscall(SYS_openat, AT_FDCWD, Arg("/proc/self/oom_score_adj"), O_WRONLY | O_CLOEXEC, 0);
   if (fd < 0) return;
-  RawSyscall(SYS_write, fd, Arg("0"), 1);
+  RawSyscall(SYS_write, fd, Arg("500"), 3);
   RawSyscall(SYS_close, fd);
 }
 
@@ -76,7 +76,7 @@ CUBBY_RAW int RunCommandProcess(void* argument) {
   auto* prepared = static_cast<Supervisor::Prepared*>(argument);
   const CommandPlan& plan = prepared->plan;
   ResetSignals();
-  BecomeKillable();
+  VolunteerForOutOfMemory();
   long result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(prepared, "setsid", result);
   for (int fd = 0; fd < 3; ++fd) {

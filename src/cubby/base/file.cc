@@ -55,6 +55,30 @@ absl::Status RemoveAt(int parent, const char* name, dev_t device, const std::str
   return absl::OkStatus();
 }
 
+enum class Sync { kNo, kYes };
+
+absl::Status Replace(const std::string& path, absl::string_view content, mode_t mode, Sync sync) {
+  const std::string temporary = absl::StrCat(path, ".", RandomHex(6), ".tmp");
+  unique_fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!fd.valid()) return ErrnoError(errno, "create", temporary);
+  absl::Status status = WriteAll(fd.get(), content);
+  if (status.ok() && sync == Sync::kYes && fdatasync(fd.get()) != 0) {
+    status = ErrnoError(errno, "sync", temporary);
+  }
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoError(errno, "rename", path);
+  }
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+absl::Status LockWaiting(int fd, const std::string& path) {
+  while (flock(fd, LOCK_EX) != 0) {
+    if (errno != EINTR) return ErrnoError(errno, "lock", path);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<unique_fd> OpenLockFile(const std::string& path) {
   unique_fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoError(errno, "open", path);
@@ -97,17 +121,11 @@ absl::Status WriteAll(int fd, absl::string_view bytes) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {
-  const std::string temporary = absl::StrCat(path, ".", RandomHex(6), ".tmp");
-  unique_fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!fd.valid()) return ErrnoError(errno, "create", temporary);
-  absl::Status status = WriteAll(fd.get(), content);
-  // Without the sync a crash of the host could leave the new name with no content.
-  if (status.ok() && fdatasync(fd.get()) != 0) status = ErrnoError(errno, "sync", temporary);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = ErrnoError(errno, "rename", path);
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  return Replace(path, content, mode, Sync::kYes);
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view content, mode_t mode) {
+  return Replace(path, content, mode, Sync::kNo);
 }
 
 absl::Status WriteExisting(const std::string& path, absl::string_view content) {
@@ -168,9 +186,14 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   CUBBY_ASSIGN_OR_RETURN(unique_fd fd, OpenLockFile(path));
-  while (flock(fd.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return ErrnoError(errno, "lock", path);
-  }
+  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), path));
+  return FileLock(std::move(fd));
+}
+
+absl::StatusOr<FileLock> FileLock::AcquireDirectory(const std::string& path) {
+  unique_fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError(errno, "open", path);
+  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), path));
   return FileLock(std::move(fd));
 }
 

@@ -26,6 +26,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path,
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  mode_t mode = 0600);
 
+// The same without the sync: after a crash of the host the file may be empty.
+absl::Status ReplaceFile(const std::string& path, absl::string_view content, mode_t mode = 0600);
+
 // Writes into an existing file as it is (cgroup and proc files).
 absl::Status WriteExisting(const std::string& path, absl::string_view content);
 
@@ -66,6 +69,8 @@ class FileLock {
  public:
   // Waits. The file is created when missing and stays.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
+  // Waits. A folder can be locked too; NOT_FOUND when it is missing.
+  static absl::StatusOr<FileLock> AcquireDirectory(const std::string& path);
   // UNAVAILABLE (retryable) when somebody else holds it.
   static absl::StatusOr<FileLock> TryAcquire(const std::string& path);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +37,8 @@ struct ChildPlan {
   size_t descriptor_count;
   const int* cgroup_procs;
   size_t cgroup_count;
+  const std::string* hidden_folders;
+  size_t hidden_count;
   int highest_target;
   sigset_t inherited_mask;
   const char* failed_step;  // written by the child
@@ -52,6 +55,16 @@ int RunChild(void* argument) {
   auto* plan = static_cast<ChildPlan*>(argument);
   for (size_t i = 0; i < plan->cgroup_count; ++i) {
     if (write(plan->cgroup_procs[i], "0", 1) != 1) FailChild(plan, "enter cgroup");
+  }
+  if (plan->hidden_count > 0) {
+    if (unshare(CLONE_NEWNS) != 0) FailChild(plan, "unshare");
+    // Not private: mounts that the host undoes must vanish here too.
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) FailChild(plan, "mount");
+  }
+  for (size_t i = 0; i < plan->hidden_count; ++i) {
+    if (mount("none", plan->hidden_folders[i].c_str(), "tmpfs", MS_RDONLY, "size=4k") != 0) {
+      FailChild(plan, "mount");
+    }
   }
   // Caught signals are reset by exec; ignored ones are not, and a runtime should not inherit an
   // ignored SIGPIPE.
@@ -155,6 +168,8 @@ absl::StatusOr<Subprocess> Subprocess::Spawn(const SpawnOptions& options) {
                  .descriptor_count = options.descriptors.size(),
                  .cgroup_procs = options.cgroup_procs.data(),
                  .cgroup_count = options.cgroup_procs.size(),
+                 .hidden_folders = options.hidden_folders.data(),
+                 .hidden_count = options.hidden_folders.size(),
                  .highest_target = highest};
   void* stack = mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

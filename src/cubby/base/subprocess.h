@@ -27,6 +27,9 @@ struct SpawnOptions {
   std::vector<std::pair<int, int>> descriptors;
   // Descriptors of open cgroup.procs files; the child enters each before it runs the program.
   std::vector<int> cgroup_procs;
+  // Folders that the child must not see: it gets a mount namespace of its own in which each is
+  // covered by an empty one.
+  std::vector<std::string> hidden_folders;
 };
 
 struct ExitStatus {

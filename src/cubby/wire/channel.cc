@@ -209,10 +209,14 @@ absl::Status ChannelCore::Dispatch(const Frame& frame) {
       return absl::InvalidArgumentError("agent protocol: frame for a stream that was never opened");
     }
     stream = found->second;
-    if (frame.header.kind == FrameKind::kEnd) streams_.erase(found);
   }
-  std::lock_guard<std::mutex> lock(stream->mutex);
-  return Deliver(frame, stream.get());
+  {
+    std::lock_guard<std::mutex> lock(stream->mutex);
+    CUBBY_RETURN_IF_ERROR(Deliver(frame, stream.get()));
+  }
+  // Afterwards: a failure of the connection must still reach whoever waits on this stream.
+  if (frame.header.kind == FrameKind::kEnd) Forget(id);
+  return absl::OkStatus();
 }
 
 absl::Status ChannelCore::Deliver(const Frame& frame, StreamState* stream) {

@@ -39,12 +39,12 @@ std::unique_ptr<HostAgent> HostAgent::Start() {
       listen(listener.get(), 64) != 0) {
     Die("listen");
   }
-  // --kill-child: the namespace dies with unshare(1), which dies with its owner.
-  absl::StatusOr<Subprocess> process =
-      Subprocess::Spawn({.argv = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-                                  CUBBY_AGENT_PROGRAM, "--listen-fd", "3"},
-                         .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
-                         .descriptors = {{listener.get(), 3}, {2, 2}}});
+  // The namespace dies with unshare(1), which dies with its owner, also when a test crashes.
+  absl::StatusOr<Subprocess> process = Subprocess::Spawn(
+      {.argv = {"setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child",
+                "--mount-proc", CUBBY_AGENT_PROGRAM, "--listen-fd", "3"},
+       .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
+       .descriptors = {{listener.get(), 3}, {2, 2}}});
   if (!process.ok()) Die("unshare");
   return std::unique_ptr<HostAgent>(new HostAgent(
       *std::move(folder), std::make_unique<Subprocess>(*std::move(process)), std::move(path)));
