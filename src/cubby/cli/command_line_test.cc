@@ -184,7 +184,7 @@ TEST_F(CommandLineTest, TheExitCodeTellsTimeOutSignalAndStartErrorsApart) {
   EXPECT_EQ(Run({"exec", kId, "x"}).code, 126);
   sandbox.start_error = absl::FailedPreconditionError("no shell");
   EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
-  sandbox.start_error = ErrnoError(ENOENT, "enter the working directory");
+  sandbox.start_error = ErrnoError(ENOENT, "enter the working directory", "/w");
   EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
   EXPECT_EQ(Run({"exec", "bbbb", "x"}).code, 125) << "a missing sandbox is not a missing program";
 }

@@ -236,12 +236,11 @@ int ExitCodeOf(const ExecResult& result) {
   return result.exit_code;
 }
 
-int ExitCodeOfStartError(const absl::Status& status) {
+int ExitCodeOfStartError(const Command& command, const absl::Status& status) {
   const ErrorDetail detail = GetErrorDetail(status);
-  // The agent names the program when it is the program that is at fault, and only then.
-  if (absl::IsUnavailable(status) || detail.path.empty() || detail.error_number == 0) {
-    return kOwnFailure;
-  }
+  // The agent's error is about a path: the program, or for example the working directory.
+  const std::string program = command.argv.empty() ? "sh" : command.argv[0];
+  if (detail.path != program || detail.error_number == 0) return kOwnFailure;
   return detail.error_number == ENOENT || detail.error_number == ENOTDIR ? kNotFound
                                                                          : kNotExecutable;
 }

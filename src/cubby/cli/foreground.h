@@ -52,7 +52,7 @@ absl::StatusOr<ExecResult> WaitInForeground(const Context& context, SignalRelay&
 // 124 after a time-out, else the command's code.
 int ExitCodeOf(const ExecResult& result);
 // 126, 127 or 125, for an error of Sandbox::Start.
-int ExitCodeOfStartError(const absl::Status& status);
+int ExitCodeOfStartError(const Command& command, const absl::Status& status);
 // Says on standard error what the exit code alone does not: the time-out, the memory limit.
 void Explain(const Context& context, const ExecResult& result, absl::Duration timeout);
 

@@ -32,7 +32,7 @@ absl::StatusOr<int> Exec(Context& context, const Options& options) {
   absl::StatusOr<std::unique_ptr<Execution>> execution = sandbox->Start(command, start);
   if (!execution.ok()) {
     context.Report(execution.status());
-    return ExitCodeOfStartError(execution.status());
+    return ExitCodeOfStartError(command, execution.status());
   }
   if (options.detach) {
     const std::string& id = (*execution)->id();

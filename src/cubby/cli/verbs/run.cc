@@ -93,7 +93,7 @@ absl::StatusOr<int> Run(Context& context, const Options& options) {
   absl::StatusOr<std::unique_ptr<Execution>> execution = created.sandbox->Start(command, start);
   if (!execution.ok()) {
     context.Report(execution.status());
-    return ExitCodeOfStartError(execution.status());
+    return ExitCodeOfStartError(command, execution.status());
   }
   CUBBY_ASSIGN_OR_RETURN(
       const ExecResult result,
