@@ -2,17 +2,47 @@
 
 JOBS ?= $(shell nproc)
 BUILD := build/release
+FUZZ_SECONDS ?= 20
 
-.PHONY: all setup configure demo test bench lint format asan tsan fuzz install clean
+.PHONY: all setup demo test bench lint format asan tsan fuzz install clean
 
-all: configure
+all: setup
+	@test -f $(BUILD)/build.ninja || cmake --preset release
 	@cmake --build $(BUILD) -j$(JOBS)
 
 setup:
 	@scripts/setup-debian.sh
 
-configure: setup
-	@test -f $(BUILD)/build.ninja || cmake --preset release
+# A Python program in a sandbox of a Debian image that is made here.
+demo: all
+	@scripts/demo
+
+test: all
+	@cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
+
+bench: all
+	@$(BUILD)/bin/cubby-bench SPECIFICATION.md
+
+lint: all
+	@scripts/lint $(BUILD)
+
+format:
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+# The tests again, built with a sanitizer. Containers need a static agent, which sanitizers do not
+# know: their tests are left out, the agent's own run on the host.
+asan tsan: setup
+	@test -f build/$@/build.ninja || cmake --preset $@
+	@cmake --build build/$@ -j$(JOBS)
+	@cd build/$@ && ctest --output-on-failure -j$(JOBS) -LE container
+
+fuzz: setup
+	@test -f build/fuzz/build.ninja || cmake --preset fuzz
+	@cmake --build build/fuzz -j$(JOBS)
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+install: all
+	@cmake --install $(BUILD)
 
 clean:
 	rm -rf build

@@ -32,7 +32,9 @@ class Handler : public ServerSession::Handler {
     }
   }
   void OnFin(uint32_t id) override { session->SendEnd(id, absl::OkStatus()); }
-  void OnCredit(uint32_t id) override { session->SendCredit(id); }
+  void OnCredit(uint32_t id) override {
+    if (session->SendCredit(id) < 0) __builtin_trap();
+  }
   void OnCancel(uint32_t id) override {
     if (session->IsOpen(id)) __builtin_trap();
   }
