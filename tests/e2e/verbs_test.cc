@@ -251,6 +251,21 @@ TEST(Verbs, VersionManAndCompletion) {
   EXPECT_EQ(Shell("$CUBBY completion zsh | zsh -n").code, 0);
 }
 
+TEST(Verbs, DoctorLooksAtEverythingAndSaysWhatToDo) {
+  const nlohmann::json checks = Cubby({"doctor", "--json"}).Json();
+  ASSERT_TRUE(checks.is_array());
+  bool overlay = false;
+  for (const auto& check : checks) {
+    if (check["name"] == "overlay") overlay = check["verdict"] == "ok";
+    EXPECT_EQ(check["verdict"] == "ok", check["remedy"] == "") << check;
+  }
+  EXPECT_TRUE(overlay) << "these tests run on it";
+  const Outcome missing = Cubby({"doctor", "--runtime", "/no/such/runtime"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.out, HasSubstr("\nmissing  runtime: "));
+  EXPECT_EQ(missing.out.find("\033"), std::string::npos) << "no colours in a pipe";
+}
+
 TEST(Verbs, AReaderThatGoesAwayIsNoNews) {
   const Outcome outcome = Shell("$CUBBY --help | head -1; echo ${PIPESTATUS[0]}");
   EXPECT_THAT(outcome.out, HasSubstr("Usage: cubby"));
