@@ -236,10 +236,10 @@ TEST(Verbs, PruneKeepsTheLayersOfSandboxes) {
   ASSERT_EQ(Cubby({"image", "import", path, "localhost/p:1"}, {.state_dir = state}).code, 0);
   {
     TestSandbox sandbox("localhost/p:1", {}, state);
+    EXPECT_EQ(Cubby({"image", "rm", "localhost/p:1"}, {.state_dir = state}).code, 0);
     EXPECT_EQ(Cubby({"image", "prune"}, {.state_dir = state}).code, 0);
-    EXPECT_EQ(sandbox.Script("echo lives").out, "lives\n");
+    EXPECT_EQ(sandbox.Script("cat /bin/busybox | wc -c >/dev/null; echo lives").out, "lives\n");
   }
-  EXPECT_EQ(Cubby({"image", "rm", "localhost/p:1"}, {.state_dir = state}).code, 0);
   const nlohmann::json freed = Cubby({"image", "prune", "--json"}, {.state_dir = state}).Json();
   EXPECT_GT(freed["freed_bytes"], 0) << freed;
 }

@@ -212,7 +212,8 @@ absl::StatusOr<std::shared_ptr<Sandbox>> FakeProvider::Get(const std::string& id
 absl::StatusOr<std::vector<SandboxInfo>> FakeProvider::List() {
   std::vector<SandboxInfo> list;
   for (const auto& [id, sandbox] : sandboxes) {
-    list.push_back({.id = id, .image = "img", .state = SandboxState::kRunning});
+    list.push_back(
+        {.id = id, .image = "img", .state = SandboxState::kRunning, .layers = {"sha256:aa"}});
   }
   return list;
 }
