@@ -1,21 +1,13 @@
 #include "cubby/cli/command_line.h"
 
-#include <fcntl.h>
-#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "cubby/base/file.h"
-#include "cubby/base/unique_fd.h"
-#include "cubby/cli/testing/fake_provider.h"
+#include "cubby/cli/testing/run.h"
 #include "nlohmann/json.hpp"
 
 namespace cubby::cli {
@@ -29,48 +21,7 @@ using testing::FakeProvider;
 using testing::FakeSandbox;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Hand borrowed fakes to the command, which wants to own its engine.
-class BorrowedProvider : public SandboxProvider {
- public:
-  explicit BorrowedProvider(FakeProvider& fake) : fake_(fake) {}
-  absl::StatusOr<Created> Create(const SandboxSpec& spec) override { return fake_.Create(spec); }
-  absl::StatusOr<std::shared_ptr<Sandbox>> Get(const std::string& id) override {
-    return fake_.Get(id);
-  }
-  absl::StatusOr<std::vector<SandboxInfo>> List() override { return fake_.List(); }
-  absl::Status Remove(const std::string& id) override { return fake_.Remove(id); }
-  absl::StatusOr<std::string> ConsoleLog(const std::string& id) override {
-    return fake_.ConsoleLog(id);
-  }
-
- private:
-  FakeProvider& fake_;
-};
-
-class BorrowedImages : public ImageStore {
- public:
-  explicit BorrowedImages(FakeImages& fake) : fake_(fake) {}
-  absl::StatusOr<ImageInfo> Pull(const std::string& reference, const PullOptions& o) override {
-    return fake_.Pull(reference, o);
-  }
-  absl::StatusOr<ImageInfo> Import(const std::string& p, const std::string& r) override {
-    return fake_.Import(p, r);
-  }
-  absl::Status Export(const std::string& r, const std::string& p, ExportFormat f) override {
-    return fake_.Export(r, p, f);
-  }
-  absl::StatusOr<std::vector<ImageInfo>> List() override { return fake_.List(); }
-  absl::StatusOr<ImageInfo> Inspect(const std::string& r) override { return fake_.Inspect(r); }
-  absl::Status Remove(const std::string& r) override { return fake_.Remove(r); }
-  absl::StatusOr<int64_t> Prune(const std::vector<std::string>& l) override {
-    return fake_.Prune(l);
-  }
-  absl::StatusOr<ImageRootfs> Rootfs(const std::string& r) override { return fake_.Rootfs(r); }
-
- private:
-  FakeImages& fake_;
-};
+using testing::Outcome;
 
 class CommandLineTest : public ::testing::Test {
  protected:
@@ -80,43 +31,11 @@ class CommandLineTest : public ::testing::Test {
     images_.images["img"] = {.reference = "img", .digest = "sha256:11"};
   }
 
-  struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-  };
-
-  static std::string ContentOf(int fd) {
-    std::string content(static_cast<size_t>(lseek(fd, 0, SEEK_END)), '\0');
-    EXPECT_EQ(pread(fd, content.data(), content.size(), 0), static_cast<ssize_t>(content.size()));
-    return content;
-  }
-
   Outcome RunWith(const std::vector<std::string>& words, int in, int out) {
-    const unique_fd err(memfd_create("err", MFD_CLOEXEC));
-    Outcome outcome;
-    outcome.code = CommandLine().Run(
-        words,
-        {.provider =
-             [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<SandboxProvider>> {
-           return std::make_unique<BorrowedProvider>(provider_);
-         },
-         .images = [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<ImageStore>> {
-           return std::make_unique<BorrowedImages>(images_);
-         }},
-        {.in = in, .out = out, .err = err.get()});
-    outcome.err = ContentOf(err.get());
-    return outcome;
+    return testing::RunWith(testing::EngineOf(provider_, images_), words, in, out);
   }
-
   Outcome Run(const std::vector<std::string>& words, const std::string& input = "") {
-    const unique_fd in(memfd_create("in", MFD_CLOEXEC));
-    EXPECT_TRUE(WriteAll(in.get(), input).ok());
-    lseek(in.get(), 0, SEEK_SET);
-    const unique_fd out(memfd_create("out", MFD_CLOEXEC));
-    Outcome outcome = RunWith(words, in.get(), out.get());
-    outcome.out = ContentOf(out.get());
-    return outcome;
+    return testing::Run(testing::EngineOf(provider_, images_), words, input);
   }
 
   // A sandbox with this id and body, for exec and the like.
@@ -167,37 +86,6 @@ TEST_F(CommandLineTest, RunUsesTheImagesCommandWhenNoneIsGiven) {
   EXPECT_EQ(nothing.code, kOwnFailure);
   EXPECT_THAT(nothing.err, HasSubstr("no command"));
   EXPECT_THAT(provider_.created, ::testing::SizeIs(1)) << "nothing is made for it";
-}
-
-TEST_F(CommandLineTest, TheExitCodeTellsTimeOutSignalAndStartErrorsApart) {
-  FakeSandbox& sandbox = Add(kId);
-  const auto code_of = [&](ExecResult result) {
-    sandbox.body = [result](FakeExecution&, const FakeExecution::Sink&) { return result; };
-    return Run({"exec", kId, "--", "x"}).code;
-  };
-  EXPECT_EQ(code_of({.exit_code = 137, .signal = 9, .timed_out = true}), 124);
-  EXPECT_EQ(code_of({.exit_code = 139, .signal = 11}), 139);
-  EXPECT_EQ(code_of({.exit_code = 255}), 255);
-  sandbox.start_error = ErrnoError(ENOENT, "execute", "x");
-  EXPECT_EQ(Run({"exec", kId, "x"}).code, 127);
-  sandbox.start_error = ErrnoError(EACCES, "execute", "x");
-  EXPECT_EQ(Run({"exec", kId, "x"}).code, 126);
-  sandbox.start_error = absl::FailedPreconditionError("no shell");
-  EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
-  sandbox.start_error = ErrnoError(ENOENT, "enter the working directory", "/w");
-  EXPECT_EQ(Run({"exec", kId, "-c", "x"}).code, 125);
-  EXPECT_EQ(Run({"exec", "bbbb", "x"}).code, 125) << "a missing sandbox is not a missing program";
-}
-
-TEST_F(CommandLineTest, TimeOutAndMemoryLimitAreExplained) {
-  FakeSandbox& sandbox = Add(kId);
-  sandbox.body = [](FakeExecution&, const FakeExecution::Sink&) {
-    return ExecResult{.signal = 9, .timed_out = true, .out_of_memory = true};
-  };
-  const Outcome outcome = Run({"exec", "--timeout", "5", kId, "x"});
-  EXPECT_THAT(outcome.err, HasSubstr("time-out of 5.0 s"));
-  EXPECT_THAT(outcome.err, HasSubstr("--memory"));
-  EXPECT_EQ(sandbox.started_options[0].timeout, absl::Seconds(5));
 }
 
 TEST_F(CommandLineTest, JsonHasEverythingAndBase64ForOtherBytes) {
@@ -261,6 +149,16 @@ TEST_F(CommandLineTest, AnImageIsPulledByPolicy) {
   EXPECT_THAT(never.err, HasSubstr("cubby image pull third"));
 }
 
+TEST_F(CommandLineTest, TheBaseImageIsMadeNotPulled) {
+  const Outcome missing = Run({"run", "--", "true"});
+  EXPECT_EQ(missing.code, kOwnFailure);
+  EXPECT_THAT(missing.err, HasSubstr("cubby image build-base"));
+  EXPECT_THAT(images_.pulled, IsEmpty());
+  EXPECT_EQ(Run({"image", "build-base"}).code, 0);
+  EXPECT_EQ(Run({"run", "--", "true"}).code, 0);
+  EXPECT_EQ(provider_.created[0].image, BaseImageOptions{}.reference);
+}
+
 TEST_F(CommandLineTest, CreatePrintsTheIdAlone) {
   const Outcome outcome = Run({"create", "--image", "img", "--id", kId, "--label", "a=b=c"});
   EXPECT_EQ(outcome.code, 0);
@@ -284,52 +182,6 @@ TEST_F(CommandLineTest, MountsAreCheckedBeforeAnythingIsMade) {
   EXPECT_EQ(provider_.created.size(), 1U);
 }
 
-TEST_F(CommandLineTest, InputReachesTheCommandOnlyWithInteractive) {
-  FakeSandbox& sandbox = Add(kId, [](FakeExecution& execution, const FakeExecution::Sink& sink) {
-    sink(Channel::kStdout, absl::StrCat("<", execution.ReadInputToEnd(), ">"));
-    return ExecResult{};
-  });
-  EXPECT_EQ(Run({"exec", "-i", kId, "cat"}, "typed").out, "<typed>");
-  EXPECT_EQ(Run({"exec", kId, "cat"}, "typed").out, "<>");
-  EXPECT_FALSE(sandbox.started_options[1].keep_stdin_open);
-  const std::string large(3 << 20, 'x');
-  EXPECT_EQ(Run({"exec", "-i", kId, "cat"}, large).out, "<" + large + ">");
-}
-
-TEST_F(CommandLineTest, ACommandThatEndsDoesNotWaitForInput) {
-  Add(kId);
-  int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  const unique_fd reader(ends[0]);
-  const unique_fd writer(ends[1]);  // stays open: no end of file
-  const unique_fd out(memfd_create("out", MFD_CLOEXEC));
-  EXPECT_EQ(RunWith({"exec", "-i", kId, "true"}, reader.get(), out.get()).code, 0);
-}
-
-TEST_F(CommandLineTest, TheFirstSignalIsForwardedTheSecondKills) {
-  NewSandboxesRun([](FakeExecution& execution, const FakeExecution::Sink&) {
-    kill(getpid(), SIGTERM);
-    EXPECT_EQ(execution.AwaitSignal(), SIGTERM);
-    kill(getpid(), SIGINT);
-    EXPECT_EQ(execution.AwaitSignal(), SIGKILL);
-    return ExecResult{.exit_code = 137, .signal = SIGKILL};
-  });
-  EXPECT_EQ(Run({"run", "img", "x"}).code, 137);
-  EXPECT_EQ(provider_.removed.size(), 1U);
-}
-
-TEST_F(CommandLineTest, ASignalWhileTheSandboxIsMadeRemovesItAgain) {
-  provider_.on_create = [](FakeSandbox&) {
-    kill(getpid(), SIGTERM);
-    // The relay's thread has to see it; this is what `first_signal` is read after.
-    usleep(100000);
-  };
-  EXPECT_EQ(Run({"run", "img", "x"}).code, 128 + SIGTERM);
-  EXPECT_THAT(provider_.sandboxes, IsEmpty());
-  EXPECT_EQ(Run({"create", "img"}).code, 128 + SIGTERM);
-  EXPECT_THAT(provider_.sandboxes, IsEmpty());
-}
-
 TEST_F(CommandLineTest, ASandboxThatCannotBeRemovedIsSaid) {
   provider_.remove_error = absl::InternalError("stuck");
   const Outcome outcome = Run({"run", "img", "x"});
@@ -339,77 +191,6 @@ TEST_F(CommandLineTest, ASandboxThatCannotBeRemovedIsSaid) {
   provider_.sandboxes.clear();
   const json result = json::parse(Run({"run", "--json", "img", "x"}).out, nullptr, false);
   EXPECT_EQ(result["remove_error"]["message"].is_string(), true);
-}
-
-TEST_F(CommandLineTest, ABrokenConnectionFailsAndRemovesTheSandbox) {
-  NewSandboxesRun([](FakeExecution&, const FakeExecution::Sink&) {
-    return MakeError(absl::StatusCode::kUnavailable, "the sandbox died", {.fate = Fate::kTerminal});
-  });
-  const Outcome outcome = Run({"run", "img", "x"});
-  EXPECT_EQ(outcome.code, kOwnFailure);
-  EXPECT_THAT(outcome.err, HasSubstr("the sandbox died"));
-  EXPECT_EQ(provider_.removed.size(), 1U);
-}
-
-TEST_F(CommandLineTest, AReaderThatGoesAwayEndsTheCommand) {
-  Add(kId, [](FakeExecution& execution, const FakeExecution::Sink& sink) {
-    sink(Channel::kStdout, "x");
-    sink(Channel::kStdout, "y");
-    EXPECT_EQ(execution.AwaitSignal(), SIGKILL);
-    return ExecResult{.exit_code = 137, .signal = SIGKILL};
-  });
-  int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  close(ends[0]);
-  const unique_fd writer(ends[1]);
-  const unique_fd in(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Outcome outcome = RunWith({"exec", kId, "yes"}, in.get(), writer.get());
-  EXPECT_EQ(outcome.code, 128 + SIGPIPE);
-  EXPECT_EQ(outcome.err, "");
-}
-
-TEST_F(CommandLineTest, AFullDiskUnderTheOutputIsAnError) {
-  Add(kId, [](FakeExecution& execution, const FakeExecution::Sink& sink) {
-    sink(Channel::kStdout, "x");
-    execution.AwaitSignal();
-    return ExecResult{};
-  });
-  const unique_fd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
-  const unique_fd in(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Outcome outcome = RunWith({"exec", kId, "yes"}, in.get(), full.get());
-  EXPECT_EQ(outcome.code, kOwnFailure);
-  EXPECT_THAT(outcome.err, HasSubstr("No space left"));
-}
-
-TEST_F(CommandLineTest, ATerminalIsRawWhileTheCommandRunsAndRestoredAfter) {
-  int master = -1;
-  int slave = -1;
-  winsize size = {.ws_row = 33, .ws_col = 77};
-  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
-  const unique_fd master_fd(master);
-  const unique_fd slave_fd(slave);
-  termios before = {};
-  tcgetattr(slave, &before);
-  ASSERT_NE(before.c_lflag & ICANON, 0U);
-  FakeSandbox& sandbox = Add(kId, [&](FakeExecution& execution, const FakeExecution::Sink&) {
-    termios during = {};
-    tcgetattr(slave, &during);
-    EXPECT_EQ(during.c_lflag & (ICANON | ECHO | ISIG), 0U);
-    winsize larger = {.ws_row = 50, .ws_col = 100};
-    ioctl(master, TIOCSWINSZ, &larger);
-    kill(getpid(), SIGWINCH);
-    EXPECT_EQ(execution.AwaitSignal(), SIGWINCH);
-    return absl::UnavailableError("broken");
-  });
-  const unique_fd out(memfd_create("out", MFD_CLOEXEC));
-  EXPECT_EQ(RunWith({"exec", "-it", kId, "sh"}, slave, out.get()).code, kOwnFailure);
-  termios after = {};
-  tcgetattr(slave, &after);
-  EXPECT_EQ(after.c_lflag, before.c_lflag);
-  EXPECT_EQ(after.c_iflag, before.c_iflag);
-  ASSERT_TRUE(sandbox.started_options[0].terminal.has_value());
-  EXPECT_EQ(sandbox.started_options[0].terminal->rows, 33);
-  EXPECT_EQ(sandbox.started_options[0].terminal->columns, 77);
 }
 
 TEST_F(CommandLineTest, IdsMayBeShortened) {

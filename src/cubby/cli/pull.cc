@@ -35,6 +35,12 @@ absl::StatusOr<ImageInfo> EnsureImage(Context& context, const std::string& refer
     CUBBY_ASSIGN_OR_RETURN(ImageStore * images, context.Images());
     absl::StatusOr<ImageInfo> found = images->Inspect(reference);
     if (found.ok() || !absl::IsNotFound(found.status())) return found;
+    if (reference == BaseImageOptions{}.reference) {
+      // It is made here; no registry has it.
+      return absl::NotFoundError(
+          absl::StrCat("the base image has not been made yet: 'cubby image build-base' does it in "
+                       "about a minute; or name another with --image"));
+    }
     if (flags.policy == "never") {
       return absl::NotFoundError(absl::StrCat(
           "the image ", reference, " is not in the store and --pull never forbids to fetch it; ",

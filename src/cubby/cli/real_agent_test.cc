@@ -15,13 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "cubby/agent/testing/host_agent.h"
 #include "cubby/base/file.h"
-#include "cubby/cli/command_line.h"
+#include "cubby/cli/testing/run.h"
 #include "cubby/sandbox/agent_sandbox.h"
 
 namespace cubby::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Outcome;
 
 constexpr char kId[] = "0123456789abcdef";
 
@@ -51,43 +52,20 @@ class RealAgentTest : public ::testing::Test {
     signal(SIGPIPE, SIG_IGN);
   }
 
-  struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-  };
-
-  static std::string ContentOf(int fd) {
-    std::string content(static_cast<size_t>(lseek(fd, 0, SEEK_END)), '\0');
-    EXPECT_EQ(pread(fd, content.data(), content.size(), 0), static_cast<ssize_t>(content.size()));
-    return content;
+  Context::Engine Engine() {
+    return {.provider =
+                [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<SandboxProvider>> {
+              return std::make_unique<AgentProvider>(*agent_);
+            },
+            .images = [](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<ImageStore>> {
+              return absl::UnimplementedError("images");
+            }};
   }
-
   Outcome RunWith(const std::vector<std::string>& words, int in, int out) {
-    const unique_fd err(memfd_create("err", MFD_CLOEXEC));
-    Outcome outcome;
-    outcome.code = CommandLine().Run(
-        words,
-        {.provider =
-             [this](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<SandboxProvider>> {
-           return std::make_unique<AgentProvider>(*agent_);
-         },
-         .images = [](const GlobalOptions&) -> absl::StatusOr<std::unique_ptr<ImageStore>> {
-           return absl::UnimplementedError("images");
-         }},
-        {.in = in, .out = out, .err = err.get()});
-    outcome.err = ContentOf(err.get());
-    return outcome;
+    return testing::RunWith(Engine(), words, in, out);
   }
-
   Outcome Run(const std::vector<std::string>& words, const std::string& input = "") {
-    const unique_fd in(memfd_create("in", MFD_CLOEXEC));
-    EXPECT_TRUE(WriteAll(in.get(), input).ok());
-    lseek(in.get(), 0, SEEK_SET);
-    const unique_fd out(memfd_create("out", MFD_CLOEXEC));
-    Outcome outcome = RunWith(words, in.get(), out.get());
-    outcome.out = ContentOf(out.get());
-    return outcome;
+    return testing::Run(Engine(), words, input);
   }
   Outcome Exec(std::vector<std::string> options, std::vector<std::string> command,
                const std::string& input = "") {
@@ -192,7 +170,7 @@ TEST_F(RealAgentTest, ATerminalIsGivenAndSized) {
       RunWith({"exec", "-it", "-w", folder_, kId, "sh", "-c", "stty size; test -t 0 && echo tty"},
               slave, out.get());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(ContentOf(out.get()), "21 43\r\ntty\r\n");
+  EXPECT_EQ(testing::ContentOf(out.get()), "21 43\r\ntty\r\n");
 }
 
 TEST_F(RealAgentTest, DetachedCommandsAreListedFollowedAndSignalled) {

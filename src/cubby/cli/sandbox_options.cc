@@ -14,12 +14,9 @@
 
 namespace cubby::cli {
 
-// What `cubby image build-base` makes.
-constexpr char kBaseImage[] = "cubby/base";
-
 SandboxOptions::SandboxOptions() {
   const char* const chosen = getenv("CUBBY_IMAGE");
-  image = chosen != nullptr && *chosen != '\0' ? chosen : kBaseImage;
+  image = chosen != nullptr && *chosen != '\0' ? chosen : BaseImageOptions{}.reference;
 }
 
 std::vector<Option> SandboxOptionDeclarations(SandboxOptions* options) {
@@ -37,7 +34,7 @@ std::vector<Option> SandboxOptionDeclarations(SandboxOptions* options) {
       Span("--ready-timeout", &options->ready_timeout, "how long the sandbox may take to start"),
   };
   // The default depends on the environment, and the manual must not.
-  declared[0].default_text = kBaseImage;
+  declared[0].default_text = BaseImageOptions{}.reference;
   for (Option& option : PullFlagDeclarations(&options->pull)) declared.push_back(std::move(option));
   return declared;
 }

@@ -271,6 +271,10 @@ absl::StatusOr<int64_t> FakeImages::Prune(const std::vector<std::string>& layers
   return 4096;
 }
 
+absl::StatusOr<ImageInfo> FakeImages::BuildBase(const BaseImageOptions& options) {
+  return Pull(options.reference, {});
+}
+
 absl::StatusOr<ImageRootfs> FakeImages::Rootfs(const std::string&) {
   return absl::UnimplementedError("rootfs");
 }

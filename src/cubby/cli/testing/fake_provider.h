@@ -127,6 +127,7 @@ class FakeImages : public ImageStore {
   absl::StatusOr<ImageInfo> Inspect(const std::string& reference) override;
   absl::Status Remove(const std::string& reference) override;
   absl::StatusOr<int64_t> Prune(const std::vector<std::string>& layers_in_use) override;
+  absl::StatusOr<ImageInfo> BuildBase(const BaseImageOptions& options) override;
   absl::StatusOr<ImageRootfs> Rootfs(const std::string& reference) override;
 };
 

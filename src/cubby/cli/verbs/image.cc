@@ -192,7 +192,7 @@ Verb ImageVerb() {
   return {.name = "image",
           .summary = "Work with images",
           .verbs = {ImageLsVerb(), ImagePullVerb(), ImageRmVerb(), ImageImportVerb(),
-                    ImageExportVerb(), ImageInspectVerb(), ImagePruneVerb()}};
+                    ImageExportVerb(), ImageInspectVerb(), ImagePruneVerb(), ImageBuildBaseVerb()}};
 }
 
 }  // namespace cubby::cli

@@ -15,6 +15,7 @@ Verb ImageImportVerb();
 Verb ImageExportVerb();
 Verb ImageInspectVerb();
 Verb ImagePruneVerb();
+Verb ImageBuildBaseVerb();
 
 // What a verb that made or found an image prints: its reference and digest, or all under --json.
 absl::Status PrintImage(const Context& context, const ImageInfo& image);
