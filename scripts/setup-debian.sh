@@ -13,6 +13,7 @@ packages=(
   crun runc
   # to make the base image and to test
   mmdebstrap skopeo docker-registry apache2-utils attr busybox-static jq python3 git ca-certificates
+  groff-base zsh
 )
 
 missing=()

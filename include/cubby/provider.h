@@ -72,6 +72,9 @@ struct SandboxInfo {
   absl::Time created;
   Limits limits;
   std::map<std::string, std::string> labels;
+  // Digests of the image layers that it stands on. They are in use even when the image has been
+  // removed or replaced in the store.
+  std::vector<std::string> layers;
 };
 
 struct ProviderOptions {

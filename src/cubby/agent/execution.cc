@@ -35,7 +35,8 @@ OutputBuffer MakeBuffer(const Execution::Options& options) {
   return OutputBuffer(head, options.output_limit - head);
 }
 
-absl::Status StartError(const Supervisor& supervisor, const std::string& program) {
+absl::Status StartError(const Supervisor& supervisor, const std::string& program,
+                        const std::string& working_directory) {
   const int error = supervisor.start_error();
   const absl::string_view step = supervisor.failed_step();
   if (step == "execute" && (error == ENOENT || error == ENOTDIR)) {
@@ -43,9 +44,7 @@ absl::Status StartError(const Supervisor& supervisor, const std::string& program
                      absl::StrCat("no such program in the sandbox: ", program),
                      {.error_number = error, .path = program});
   }
-  if (step == "enter the working directory") {
-    return Annotate(ErrnoError(error, "chdir"), step);
-  }
+  if (step == "enter the working directory") return ErrnoError(error, step, working_directory);
   return ErrnoError(error, step, program);
 }
 
@@ -193,7 +192,7 @@ void Execution::CloseOutput(int channel) {
 void Execution::OnSupervisorNews() {
   if (supervisor_->start_error() != 0) {
     if (start_status_.ok()) {
-      start_status_ = StartError(*supervisor_, options_.command);
+      start_status_ = StartError(*supervisor_, options_.command, options_.working_directory);
       if (timeout_timer_ != 0) loop_->CancelTimer(std::exchange(timeout_timer_, 0));
       for (int channel : {kOut, kErr}) CloseOutput(channel);
       CloseInput();

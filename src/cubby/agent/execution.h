@@ -38,7 +38,8 @@ class Execution {
  public:
   struct Options {
     std::string id;
-    std::string command;  // for listings
+    std::string command;            // for listings
+    std::string working_directory;  // for messages
     absl::Duration timeout = absl::InfiniteDuration();
     size_t output_limit = 0;
     bool follow = false;

@@ -197,6 +197,7 @@ absl::StatusOr<Executions::ExecutionPtr> Executions::Launch(const Stream& stream
   Execution::Options options{
       .id = id,
       .command = Shown(request),
+      .working_directory = plan.working_directory,
       .output_limit = std::min<size_t>(request.output_limit(), kMaxOutputLimit),
       .follow = request.follow(),
       .keep_stdin_open = !stream.input_ended(),

@@ -30,6 +30,8 @@ struct MachineInfo {
   std::string id;
   std::string image;         // as the caller named it
   std::string image_digest;  // of its manifest
+  std::vector<std::string>
+      layers;  // digests of the image's; in use as long as the machine is there
   SandboxState state = SandboxState::kDead;
   absl::Time created;
   Limits limits;

@@ -86,7 +86,8 @@ absl::StatusOr<std::vector<SandboxInfo>> LocalProvider::List() {
                          .state = machine.state,
                          .created = machine.created,
                          .limits = machine.limits,
-                         .labels = machine.labels});
+                         .labels = machine.labels,
+                         .layers = machine.layers});
   }
   return sandboxes;
 }

@@ -179,7 +179,7 @@ absl::Status ContainerBackend::Build(const SandboxSpec& spec, const MachinePaths
   record->info.image_digest = image.digest;
   record->info.defaults = {.environment = image.config.environment,
                            .user = spec.user.empty() ? image.config.user : spec.user};
-  record->layer_digests = image.layer_digests;
+  record->info.layers = image.layer_digests;
   CUBBY_RETURN_IF_ERROR(WriteRecord(paths.record(), *record));
 
   step("overlay");

@@ -60,7 +60,7 @@ absl::Status WriteRecord(const std::string& path, const MachineRecord& record) {
       {"id", info.id},
       {"image", info.image},
       {"image_digest", info.image_digest},
-      {"layers", record.layer_digests},
+      {"layers", info.layers},
       {"state", info.state == SandboxState::kRunning ? "running" : "creating"},
       {"created_us", absl::ToUnixMicros(info.created)},
       {"memory_bytes", info.limits.memory_bytes},
@@ -101,7 +101,7 @@ absl::StatusOr<MachineRecord> ReadRecord(const std::string& path) {
   }
   info.defaults.environment = GetStrings(object, "environment");
   info.defaults.user = Get(object, "user", std::string());
-  record.layer_digests = GetStrings(object, "layers");
+  info.layers = GetStrings(object, "layers");
   record.creator = GetIdentity(object, "creator");
   record.init = GetIdentity(object, "init");
   record.runtime = Get(object, "runtime", std::string());

@@ -14,7 +14,6 @@ namespace cubby {
 
 struct MachineRecord {
   MachineInfo info;  // its state is kCreating or kRunning, as written; what is true is asked anew
-  std::vector<std::string> layer_digests;  // in use as long as the record is there
   ProcessIdentity creator;
   ProcessIdentity init;  // the agent; pid 0 until it runs
   std::string runtime;   // path of the OCI runtime that started it
