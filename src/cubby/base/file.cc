@@ -128,6 +128,32 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view content, mod
   return Replace(path, content, mode, Sync::kNo);
 }
 
+absl::Status CopyFile(const std::string& from, const std::string& to, mode_t mode) {
+  unique_fd input(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!input.valid()) return ErrnoError(errno, "open", from);
+  unique_fd output(open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!output.valid()) return ErrnoError(errno, "create", to);
+  std::string buffer;
+  while (true) {
+    constexpr size_t kPieceBytes = 1 << 30;
+    ssize_t n = -1;
+    if (buffer.empty()) {
+      n = copy_file_range(input.get(), nullptr, output.get(), nullptr, kPieceBytes, 0);
+      if (n > 0 || (n < 0 && errno == EINTR)) continue;
+      if (n == 0) return absl::OkStatus();
+      if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP) {
+        return ErrnoError(errno, "copy", from);
+      }
+      buffer.resize(256 << 10);  // between file systems that cannot: by hand
+    }
+    n = read(input.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "read", from);
+    if (n == 0) return absl::OkStatus();
+    CUBBY_RETURN_IF_ERROR(WriteAll(output.get(), {buffer.data(), static_cast<size_t>(n)}));
+  }
+}
+
 absl::Status WriteExisting(const std::string& path, absl::string_view content) {
   unique_fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoError(errno, "open", path);

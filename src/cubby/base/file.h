@@ -29,6 +29,10 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
 // The same without the sync: after a crash of the host the file may be empty.
 absl::Status ReplaceFile(const std::string& path, absl::string_view content, mode_t mode = 0600);
 
+// The content of a regular file, into a file that is made or overwritten; shares blocks where the
+// file system can.
+absl::Status CopyFile(const std::string& from, const std::string& to, mode_t mode = 0644);
+
 // Writes into an existing file as it is (cgroup and proc files).
 absl::Status WriteExisting(const std::string& path, absl::string_view content);
 

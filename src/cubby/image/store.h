@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cubby/base/state_dir.h"
 
@@ -62,6 +63,15 @@ struct PullOptions {
   std::function<void(const PullProgress&)> progress;
 };
 
+struct BaseImageOptions {
+  std::string reference = "cubby-base";
+  std::string suite = "bookworm";
+  // Besides the essential packages of Debian.
+  std::vector<std::string> packages = {"python3-minimal", "procps"};
+  // A line for people, now and then.
+  std::function<void(absl::string_view)> progress;
+};
+
 class ImageStore {
  public:
   static absl::StatusOr<std::unique_ptr<ImageStore>> Open(const StateDir& state);
@@ -76,6 +86,10 @@ class ImageStore {
   enum class ExportFormat { kOciLayout, kOciArchive, kDockerArchive };
   virtual absl::Status Export(const std::string& reference, const std::string& path,
                               ExportFormat format) = 0;
+
+  // A small Debian image from Debian packages, made with mmdebstrap and the package sources of this
+  // host. Takes about a minute; needs root.
+  virtual absl::StatusOr<ImageInfo> BuildBase(const BaseImageOptions& options) = 0;
 
   virtual absl::StatusOr<std::vector<ImageInfo>> List() = 0;
   virtual absl::StatusOr<ImageInfo> Inspect(const std::string& reference) = 0;  // NOT_FOUND

@@ -1,0 +1,382 @@
+#include "cubby/image/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cubby/base/file.h"
+#include "cubby/base/ids.h"
+#include "cubby/base/path.h"
+#include "cubby/base/status_macros.h"
+#include "cubby/image/archive_file.h"
+#include "cubby/image/blob_store.h"
+#include "cubby/image/digest.h"
+#include "cubby/image/image_index.h"
+#include "cubby/image/image_writer.h"
+#include "cubby/image/layer_unpacker.h"
+#include "cubby/image/manifest.h"
+#include "cubby/image/pull.h"
+#include "cubby/image/reference.h"
+#include "cubby/status.h"
+#include "nlohmann/json.hpp"
+
+namespace cubby {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kUnpackThreads = 2;
+
+// A pinned digest in a name must be what the name leads to.
+absl::StatusOr<std::string> FullName(const std::string& reference) {
+  CUBBY_ASSIGN_OR_RETURN(const Reference parsed, ParseReference(reference));
+  return parsed.ToString();
+}
+
+int64_t FileBytes(const std::string& path) {
+  struct stat st {};
+  return stat(path.c_str(), &st) == 0 ? st.st_size : 0;
+}
+
+int64_t TreeBytes(const std::string& path) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) return 0;
+  int64_t bytes = st.st_blocks * 512;
+  if (!S_ISDIR(st.st_mode)) return bytes;
+  absl::StatusOr<std::vector<std::string>> names = ListDirectory(path);
+  if (!names.ok()) return bytes;
+  for (const std::string& name : *names) bytes += TreeBytes(JoinPath(path, name));
+  return bytes;
+}
+
+// Work folders of imports and exports are locked by nobody: old ones belong to processes that died.
+bool IsAbandoned(const std::string& path) {
+  constexpr absl::Duration kOld = absl::Hours(24);
+  struct stat st {};
+  return stat(path.c_str(), &st) == 0 && absl::Now() - absl::TimeFromTimespec(st.st_mtim) > kOld;
+}
+
+class LocalImageStore : public ImageStore {
+ public:
+  explicit LocalImageStore(const StateDir& state)
+      : root_(state.images()), blobs_(root_), index_(root_) {}
+
+  absl::Status Prepare() { return blobs_.Prepare(); }
+
+  absl::StatusOr<ImageInfo> Pull(const std::string& reference,
+                                 const PullOptions& options) override {
+    CUBBY_ASSIGN_OR_RETURN(const Reference parsed, ParseReference(reference));
+    CUBBY_ASSIGN_OR_RETURN(const std::string digest, PullImage(blobs_, parsed, options));
+    if (options.progress) options.progress({.step = "unpacking"});
+    return Adopt(parsed.ToString(), digest);
+  }
+
+  absl::StatusOr<ImageInfo> Import(const std::string& path, const std::string& reference) override {
+    struct stat st {};
+    if (stat(path.c_str(), &st) != 0) return ErrnoError(errno, "import", path);
+    absl::StatusOr<ImportedImage> imported;
+    if (S_ISDIR(st.st_mode)) {
+      imported = ImportFolder(blobs_, path, reference);
+    } else {
+      CUBBY_ASSIGN_OR_RETURN(const TemporaryDirectory folder,
+                             TemporaryDirectory::Create(root_ + "/partial", "import-"));
+      CUBBY_RETURN_IF_ERROR(ExtractArchive(path, folder.path()));
+      imported = ImportFolder(blobs_, folder.path(), reference);
+    }
+    CUBBY_RETURN_IF_ERROR(imported.status());
+    if (imported->reference.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("import ", path, ": the archive names no image; say how to call it"));
+    }
+    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(imported->reference));
+    return Adopt(name, imported->manifest_digest);
+  }
+
+  absl::StatusOr<ImageInfo> BuildBase(const BaseImageOptions& options) override {
+    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(options.reference));
+    CUBBY_ASSIGN_OR_RETURN(const TemporaryDirectory folder,
+                           TemporaryDirectory::Create(root_ + "/partial", "base-"));
+    CUBBY_ASSIGN_OR_RETURN(const std::string digest,
+                           BuildBaseImage(blobs_, folder.path(), options));
+    if (options.progress) options.progress("unpacking");
+    return Adopt(name, digest);
+  }
+
+  absl::Status Export(const std::string& reference, const std::string& path,
+                      ExportFormat format) override;
+
+  absl::StatusOr<std::vector<ImageInfo>> List() override {
+    CUBBY_ASSIGN_OR_RETURN(const auto references, index_.Load());
+    std::vector<ImageInfo> images;
+    for (const auto& [reference, digest] : references) {
+      CUBBY_ASSIGN_OR_RETURN(ImageInfo info, Describe(reference, digest));
+      images.push_back(std::move(info));
+    }
+    return images;
+  }
+
+  absl::StatusOr<ImageInfo> Inspect(const std::string& reference) override {
+    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(reference));
+    CUBBY_ASSIGN_OR_RETURN(const std::string digest, index_.Find(name));
+    return Describe(name, digest);
+  }
+
+  absl::Status Remove(const std::string& reference) override {
+    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(reference));
+    return index_.Erase(name);
+  }
+
+  absl::StatusOr<int64_t> Prune(const std::vector<std::string>& layers_in_use) override;
+
+  absl::StatusOr<ImageRootfs> Rootfs(const std::string& reference) override {
+    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(reference));
+    CUBBY_ASSIGN_OR_RETURN(const std::string digest, index_.Find(name));
+    return RootfsOf(digest);
+  }
+
+ private:
+  [[nodiscard]] std::string LayerFolder(const std::string& digest) const {
+    return absl::StrCat(root_, "/layers/", HexOf(digest));
+  }
+  [[nodiscard]] std::string RootfsFile(const std::string& digest) const {
+    return absl::StrCat(root_, "/rootfs/", HexOf(digest), ".json");
+  }
+
+  // Unpacks an image that is in the blob store, and only then gives it its name: a name in the
+  // store is an image that can be used at once.
+  absl::StatusOr<ImageInfo> Adopt(const std::string& reference, const std::string& digest) {
+    CUBBY_RETURN_IF_ERROR(RootfsOf(digest).status());
+    CUBBY_RETURN_IF_ERROR(index_.Set(reference, digest));
+    return Describe(reference, digest);
+  }
+
+  struct Parts {
+    Manifest manifest;
+    ParsedConfig config;
+  };
+  absl::StatusOr<Parts> LoadParts(const std::string& digest) const {
+    CUBBY_ASSIGN_OR_RETURN(const std::string bytes, blobs_.Read(digest, kMaxManifestBytes));
+    CUBBY_ASSIGN_OR_RETURN(auto parsed, ParseManifest("", bytes));
+    auto* manifest = std::get_if<Manifest>(&parsed);
+    if (manifest == nullptr) return absl::DataLossError("the store names an index as an image");
+    Parts parts{.manifest = std::move(*manifest)};
+    CUBBY_ASSIGN_OR_RETURN(const std::string config,
+                           blobs_.Read(parts.manifest.config.digest, kMaxManifestBytes));
+    CUBBY_ASSIGN_OR_RETURN(parts.config, ParseConfig(config));
+    if (parts.config.diff_ids.size() != parts.manifest.layers.size()) {
+      return absl::InvalidArgumentError(
+          "the image's configuration and manifest do not list the same layers");
+    }
+    return parts;
+  }
+
+  absl::StatusOr<ImageInfo> Describe(const std::string& reference,
+                                     const std::string& digest) const {
+    CUBBY_ASSIGN_OR_RETURN(Parts parts, LoadParts(digest));
+    ImageInfo info{.reference = reference,
+                   .digest = digest,
+                   .created = parts.config.created,
+                   .config = std::move(parts.config.config)};
+    for (const Descriptor& layer : parts.manifest.layers) {
+      info.layers.push_back(layer.digest);
+      info.compressed_bytes += FileBytes(blobs_.Path(layer.digest));
+    }
+    return info;
+  }
+
+  absl::Status UnpackOnce(const Descriptor& layer, const std::string& diff_id) const;
+  absl::Status UnpackAll(const Parts& parts) const;
+  absl::StatusOr<ImageRootfs> RootfsOf(const std::string& digest) const;
+  absl::StatusOr<ImageRootfs> LoadRootfs(const std::string& digest) const;
+
+  const std::string root_;
+  const BlobStore blobs_;
+  const ImageIndex index_;
+};
+
+absl::Status LocalImageStore::UnpackOnce(const Descriptor& layer,
+                                         const std::string& diff_id) const {
+  const std::string folder = LayerFolder(layer.digest);
+  if (FileExists(folder)) return absl::OkStatus();
+  CUBBY_ASSIGN_OR_RETURN(const FileLock lock, blobs_.Lock(layer.digest));
+  if (FileExists(folder)) return absl::OkStatus();
+  const std::string blob = blobs_.Path(layer.digest);
+  const std::string building = absl::StrCat(folder, ".tmp-", RandomHex(4));
+  CUBBY_RETURN_IF_ERROR(MakeDirectories(building, 0755));
+  absl::Status status = UnpackLayer(blob, building, diff_id);
+  if (absl::IsDataLoss(status)) {
+    // Only a blob that is whole may stay in the store: the next pull brings it anew.
+    absl::StatusOr<std::string> found = Sha256OfFile(blob);
+    if (found.ok() && *found != layer.digest) {
+      unlink(blob.c_str());
+      status = absl::DataLossError(absl::StrCat("layer ", layer.digest,
+                                                " was damaged in the store and is removed; pull "
+                                                "the image again"));
+    }
+  }
+  if (status.ok() && rename(building.c_str(), folder.c_str()) != 0) {
+    status = ErrnoError(errno, "rename", building);
+  }
+  if (!status.ok()) RemoveTree(building).IgnoreError();  // Prune finds what could not go
+  return Annotate(status, absl::StrCat("unpack layer ", layer.digest));
+}
+
+absl::Status LocalImageStore::UnpackAll(const Parts& parts) const {
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  absl::Status first_error;
+  const auto work = [&] {
+    for (size_t i = next++; i < parts.manifest.layers.size(); i = next++) {
+      const absl::Status status = UnpackOnce(parts.manifest.layers[i], parts.config.diff_ids[i]);
+      if (status.ok()) continue;
+      std::lock_guard<std::mutex> lock(mutex);
+      if (first_error.ok()) first_error = status;
+    }
+  };
+  std::vector<std::thread> threads;
+  const size_t count = std::min(kUnpackThreads, parts.manifest.layers.size());
+  for (size_t i = 1; i < count; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return first_error;
+}
+
+absl::StatusOr<ImageRootfs> LocalImageStore::LoadRootfs(const std::string& digest) const {
+  CUBBY_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(RootfsFile(digest)));
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object() || !object.contains("layers") || !object.contains("environment") ||
+      !object.contains("user")) {
+    return absl::NotFoundError("damaged");
+  }
+  ImageRootfs rootfs{.digest = digest};
+  rootfs.config.user = object["user"].get<std::string>();
+  rootfs.config.environment = object["environment"].get<std::vector<std::string>>();
+  rootfs.layer_digests = object["layers"].get<std::vector<std::string>>();
+  for (const std::string& layer : rootfs.layer_digests) {
+    rootfs.layer_folders.push_back(LayerFolder(layer));
+    if (!FileExists(rootfs.layer_folders.back())) return absl::NotFoundError("pruned");
+  }
+  return rootfs;
+}
+
+absl::StatusOr<ImageRootfs> LocalImageStore::RootfsOf(const std::string& digest) const {
+  // Written by us once everything is unpacked: making a sandbox reads this one small file.
+  if (absl::StatusOr<ImageRootfs> known = LoadRootfs(digest); known.ok()) return known;
+  CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
+  CUBBY_RETURN_IF_ERROR(UnpackAll(parts));
+  json layers = json::array();
+  for (const Descriptor& layer : parts.manifest.layers) layers.push_back(layer.digest);
+  const json object = {{"layers", layers},
+                       {"environment", parts.config.config.environment},
+                       {"user", parts.config.config.user}};
+  CUBBY_RETURN_IF_ERROR(WriteFileAtomically(
+      RootfsFile(digest), object.dump(1, ' ', false, json::error_handler_t::replace)));
+  return LoadRootfs(digest);
+}
+
+absl::Status LocalImageStore::Export(const std::string& reference, const std::string& path,
+                                     ExportFormat format) {
+  CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(reference));
+  CUBBY_ASSIGN_OR_RETURN(const std::string digest, index_.Find(name));
+  CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
+  if (FileExists(path)) {
+    return MakeError(absl::StatusCode::kAlreadyExists, absl::StrCat("export: ", path, " exists"),
+                     {.path = path});
+  }
+  std::vector<std::string> digests = {digest, parts.manifest.config.digest};
+  for (const Descriptor& layer : parts.manifest.layers) digests.push_back(layer.digest);
+  CUBBY_ASSIGN_OR_RETURN(const TemporaryDirectory work,
+                         TemporaryDirectory::Create(root_ + "/partial", "export-"));
+  const bool in_place = format == ExportFormat::kOciLayout;
+  const std::string folder = in_place ? path : work.path() + "/image";
+  const auto copy = [this](const std::string& blob, const std::string& to) -> absl::Status {
+    CUBBY_RETURN_IF_ERROR(MakeDirectories(std::string(Dirname(to)), 0755));
+    return CopyFile(blobs_.Path(blob), to);
+  };
+  if (format == ExportFormat::kDockerArchive) {
+    json layers = json::array();
+    for (const Descriptor& layer : parts.manifest.layers) {
+      const std::string member = HexOf(layer.digest) + "/layer.tar";
+      CUBBY_RETURN_IF_ERROR(copy(layer.digest, JoinPath(folder, member)));
+      layers.push_back(member);
+    }
+    const std::string config = HexOf(parts.manifest.config.digest) + ".json";
+    CUBBY_RETURN_IF_ERROR(copy(parts.manifest.config.digest, JoinPath(folder, config)));
+    const json list = json::array({{{"Config", config}, {"RepoTags", {name}}, {"Layers", layers}}});
+    CUBBY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/manifest.json", list.dump(), 0644));
+  } else {
+    for (const std::string& blob : digests) {
+      CUBBY_RETURN_IF_ERROR(copy(blob, absl::StrCat(folder, "/blobs/sha256/", HexOf(blob))));
+    }
+    const json entry = {{"mediaType", kOciManifestType},
+                        {"digest", digest},
+                        {"size", FileBytes(blobs_.Path(digest))},
+                        {"annotations", {{"org.opencontainers.image.ref.name", name}}}};
+    const json list = {
+        {"schemaVersion", 2}, {"mediaType", kOciIndexType}, {"manifests", json::array({entry})}};
+    CUBBY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/index.json", list.dump(), 0644));
+    CUBBY_RETURN_IF_ERROR(
+        WriteFileAtomically(folder + "/oci-layout", R"({"imageLayoutVersion":"1.0.0"})", 0644));
+  }
+  return in_place ? absl::OkStatus() : CreateArchive(folder, path);
+}
+
+absl::StatusOr<int64_t> LocalImageStore::Prune(const std::vector<std::string>& layers_in_use) {
+  std::set<std::string> blobs_needed, layers_needed, images_needed;
+  for (const std::string& layer : layers_in_use) {
+    if (IsDigest(layer)) layers_needed.insert(HexOf(layer));
+  }
+  CUBBY_ASSIGN_OR_RETURN(const auto references, index_.Load());
+  for (const auto& [reference, digest] : references) {
+    CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
+    images_needed.insert(HexOf(digest) + ".json");
+    blobs_needed.insert(HexOf(digest));
+    blobs_needed.insert(HexOf(parts.manifest.config.digest));
+    for (const Descriptor& layer : parts.manifest.layers) {
+      blobs_needed.insert(HexOf(layer.digest));
+      layers_needed.insert(HexOf(layer.digest));
+    }
+  }
+  int64_t freed = 0;
+  const auto sweep = [&](const std::string& folder,
+                         const std::set<std::string>& needed) -> absl::Status {
+    CUBBY_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
+    for (const std::string& name : names) {
+      if (needed.contains(name)) continue;
+      // Somebody is fetching or unpacking it right now: it is not garbage.
+      const std::string hex = name.substr(0, 64);
+      if (!IsDigest("sha256:" + hex) && !IsAbandoned(JoinPath(folder, name))) continue;
+      absl::StatusOr<FileLock> lock = FileLock::TryAcquire(absl::StrCat(root_, "/locks/", hex));
+      if (!lock.ok()) continue;
+      const std::string path = JoinPath(folder, name);
+      freed += TreeBytes(path);
+      CUBBY_RETURN_IF_ERROR(RemoveTree(path));
+    }
+    return absl::OkStatus();
+  };
+  // The short form of a rootfs first: without it nobody takes a layer for present.
+  CUBBY_RETURN_IF_ERROR(sweep(root_ + "/rootfs", images_needed));
+  CUBBY_RETURN_IF_ERROR(sweep(root_ + "/layers", layers_needed));
+  CUBBY_RETURN_IF_ERROR(sweep(root_ + "/blobs/sha256", blobs_needed));
+  CUBBY_RETURN_IF_ERROR(sweep(root_ + "/partial", {}));
+  return freed;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageStore>> ImageStore::Open(const StateDir& state) {
+  auto store = std::make_unique<LocalImageStore>(state);
+  CUBBY_RETURN_IF_ERROR(store->Prepare());
+  return store;
+}
+
+}  // namespace cubby
