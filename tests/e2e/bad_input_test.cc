@@ -213,7 +213,7 @@ TEST(BadInput, AFullDisk) {
   ASSERT_EQ(Cubby({"image", "import", archive, "localhost/s:1"}, {.state_dir = state}).code, 0);
   {
     TestSandbox sandbox("localhost/s:1", {}, state);
-    const Outcome filled = sandbox.Script("head -c 100000000 /dev/zero > big");
+    const Outcome filled = sandbox.Script("dd if=/dev/zero of=big bs=1M");
     EXPECT_NE(filled.code, 0);
     EXPECT_THAT(filled.err, HasSubstr("No space left"));
     const Outcome written = Cubby({"write", "--json", sandbox.id(), "more"},

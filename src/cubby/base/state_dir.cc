@@ -1,11 +1,13 @@
 #include "cubby/base/state_dir.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "cubby/base/file.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/status.h"
@@ -32,9 +34,13 @@ absl::StatusOr<StateDir> StateDir::Open(const std::string& root) {
     return absl::InvalidArgumentError(
         absl::StrCat("state directory \"", root, "\": must be an absolute path"));
   }
-  StateDir state(std::string(absl::StripSuffix(root, "/")));
-  for (const std::string& folder :
-       {state.root_, state.images(), state.machines(), state.runtime()}) {
+  CUBBY_RETURN_IF_ERROR(MakeDirectories(root));
+  // The kernel's lists of mounts name paths without symlinks and doubled slashes, and mounts below
+  // this folder are looked for in them.
+  const std::unique_ptr<char, decltype(&free)> real(realpath(root.c_str(), nullptr), &free);
+  if (real == nullptr) return ErrnoError(errno, "find the state directory", root);
+  StateDir state{std::string(real.get())};
+  for (const std::string& folder : {state.images(), state.machines(), state.runtime()}) {
     CUBBY_RETURN_IF_ERROR(MakeDirectories(folder));
   }
   const std::string version_file = state.root_ + "/version";

@@ -2,12 +2,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cubby/base/log.h"
+#include "cubby/base/path.h"
 #include "cubby/cli/help.h"
 #include "cubby/cli/output.h"
 #include "cubby/cli/parser.h"
@@ -68,6 +72,10 @@ int CommandLine::Run(const std::vector<std::string>& words, Context::Engine engi
   Context context(std::move(engine), descriptors);
   const absl::StatusOr<Parsed> parsed = Parse(root_, words);
   context.global = global_;
+  if (!global_.state_dir.empty() && global_.state_dir[0] != '/') {
+    const std::unique_ptr<char, decltype(&free)> here(getcwd(nullptr, 0), &free);
+    if (here != nullptr) context.global.state_dir = JoinPath(here.get(), global_.state_dir);
+  }
   if (!parsed.ok()) {
     // A program that asked for JSON gets it also when its words were wrong.
     context.global.json = std::find(words.begin(), words.end(), "--json") != words.end();

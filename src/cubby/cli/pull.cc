@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/cli/output.h"
@@ -26,7 +27,9 @@ absl::StatusOr<ImageInfo> PullWithProgress(Context& context, const std::string& 
                     IsTerminal(context.err()) ? Progress::Style::kBar : Progress::Style::kLines,
                     size.value_or(TerminalSize{}).columns);
   options.progress = [&progress](const PullProgress& now) { progress.Show(now); };
-  return images->Pull(reference, options);
+  absl::StatusOr<ImageInfo> pulled = images->Pull(reference, options);
+  if (pulled.ok() || absl::StrContains(pulled.status().message(), reference)) return pulled;
+  return Annotate(pulled.status(), absl::StrCat("pull ", reference));
 }
 
 absl::StatusOr<ImageInfo> EnsureImage(Context& context, const std::string& reference,
