@@ -176,13 +176,21 @@ class Unpacker {
     if (fd.ok()) return fd;
     const int error = GetErrorDetail(fd.status()).error_number;
     if (error == EXDEV || error == ELOOP) return Refuse(entry, "a symlink leads out of the layer");
-    if (error != ENOENT) return Annotate(fd.status(), absl::StrCat("layer entry ", entry));
+    if (error != ENOENT && error != ENOTDIR) {
+      return Annotate(fd.status(), absl::StrCat("layer entry ", entry));
+    }
     CUBBY_ASSIGN_OR_RETURN(const unique_fd parent, Parent(path));
     const std::string name(Basename(path));
+    // A name that this layer hides and then makes anew, without naming the folder itself.
+    const bool was_hidden = IsWhiteout(parent.get(), name);
+    if (was_hidden && unlinkat(parent.get(), name.c_str(), 0) != 0) {
+      return ErrnoError(errno, "replace", path);
+    }
     if (mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
       return ErrnoError(errno, "mkdir", path);
     }
     fd = OpenFolder(path);
+    if (fd.ok() && was_hidden) CUBBY_RETURN_IF_ERROR(MarkOpaque(fd->get(), path));
     if (fd.ok()) return fd;
     // A dangling symlink: where it points is not ours to make.
     return Refuse(entry, "a symlink on the way leads nowhere in the layer");
@@ -220,6 +228,12 @@ class Unpacker {
     unique_fd folder(
         openat(parent, hidden.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     return folder.valid() ? MarkOpaque(folder.get(), clean) : absl::OkStatus();
+  }
+
+  static bool IsWhiteout(int parent, const std::string& name) {
+    struct stat st {};
+    return fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) &&
+           st.st_rdev == makedev(0, 0);
   }
 
   static absl::Status MarkOpaque(int folder, const std::string& clean) {
@@ -266,7 +280,7 @@ class Unpacker {
           return ErrnoError(errno, "mkdir", clean);
         }
         if (!S_ISDIR(st.st_mode)) {
-          was_hidden = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
+          was_hidden = IsWhiteout(parent, name);
           CUBBY_RETURN_IF_ERROR(MakeRoom(parent, name, clean));
           if (mkdirat(parent, name.c_str(), 0700) != 0) return ErrnoError(errno, "mkdir", clean);
         }
