@@ -161,6 +161,23 @@ TEST(Run, ASignalBeforeTheCommandStartsLeavesNothing) {
   EXPECT_THAT(SandboxesWithLabel("mark", mark), IsEmpty());
 }
 
+TEST(Run, ASignalToCreateLeavesNothingWhoseIdWasNotPrinted) {
+  const std::string mark = RandomHex(8);
+  for (int i = 0; i < 10; ++i) {
+    Background create({"create", "--image", kBusybox, "--label", "mark=" + mark});
+    usleep(static_cast<useconds_t>(i) * 2000);
+    create.Signal(SIGINT);
+    const int code = create.Wait();
+    create.AwaitOutput("\n", absl::Seconds(1));
+    if (code == 0) {
+      EXPECT_EQ(Cubby({"rm", create.out().substr(0, 16)}).code, 0) << create.out();
+    } else {
+      EXPECT_EQ(create.out(), "") << code;
+    }
+  }
+  EXPECT_THAT(SandboxesWithLabel("mark", mark), IsEmpty());
+}
+
 TEST(Run, KilledInTheMiddleItLeavesASandboxThatIsSeenAndRemoved) {
   const std::string mark = RandomHex(8);
   Background run(

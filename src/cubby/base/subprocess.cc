@@ -40,7 +40,7 @@ struct ChildPlan {
   const std::string* hidden_folders;
   size_t hidden_count;
   int highest_target;
-  sigset_t inherited_mask;
+  sigset_t callers_mask;
   const char* failed_step;  // written by the child
   int error_number;         // written by the child, 0 when exec worked
 };
@@ -105,7 +105,10 @@ int RunChild(void* argument) {
   for (size_t i = 0; i < plan->descriptor_count; ++i) {
     fcntl(plan->descriptors[i].second, F_SETFD, 0);
   }
-  sigprocmask(SIG_SETMASK, &plan->inherited_mask, nullptr);
+  // Signals that a thread of ours has blocked are not the child's business.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(plan->program, plan->argv, plan->envp);
   FailChild(plan, "exec");
 }
@@ -177,13 +180,13 @@ absl::StatusOr<Subprocess> Subprocess::Spawn(const SpawnOptions& options) {
   // No handler of this process may run in the child, on memory that both share.
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &plan.inherited_mask);
+  pthread_sigmask(SIG_SETMASK, &all, &plan.callers_mask);
   int pidfd = -1;
   const pid_t pid =
       clone(RunChild, static_cast<char*>(stack) + kChildStackBytes,
             CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd, nullptr, nullptr);
   const int clone_errno = errno;
-  pthread_sigmask(SIG_SETMASK, &plan.inherited_mask, nullptr);
+  pthread_sigmask(SIG_SETMASK, &plan.callers_mask, nullptr);
   munmap(stack, kChildStackBytes);
   if (pid < 0) return ErrnoError(clone_errno, "clone");
   Subprocess process(pid, unique_fd(pidfd));

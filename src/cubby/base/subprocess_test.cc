@@ -29,6 +29,21 @@ TEST(Subprocess, InheritsNoDescriptorAndNoVariable) {
   EXPECT_EQ(result->out, "4\n0\n") << "0, 1, 2 and the folder that ls reads";
 }
 
+TEST(Subprocess, StartsWithNoSignalBlockedOrIgnored) {
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  const auto result = RunCommand({.argv = {"grep", "-E", "SigBlk|SigIgn", "/proc/self/status"},
+                                  .environment = {"PATH=/usr/bin:/bin"}},
+                                 Deadline::After(absl::Seconds(10)));
+  signal(SIGPIPE, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
 TEST(Subprocess, DescriptorsMaySwapPlaces) {
   int a[2], b[2];
   ASSERT_EQ(pipe2(a, O_CLOEXEC), 0);

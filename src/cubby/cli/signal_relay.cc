@@ -13,8 +13,7 @@ namespace {
 
 constexpr int kRelayed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
 
-// A handler function may only touch this. Handlers are used instead of a blocked mask and a
-// signalfd because a mask would be inherited by the runtimes that the engine starts.
+// A handler function may only touch this.
 std::atomic<int> g_pipe{-1};
 struct sigaction g_previous[std::size(kRelayed)];
 
@@ -35,7 +34,15 @@ SignalRelay::SignalRelay() {
   write_end_.reset(ends[1]);
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
   g_pipe = ends[1];
-  thread_ = std::thread([this] { Run(); });
+  sigset_t relayed;
+  sigemptyset(&relayed);
+  for (const int signal : kRelayed) sigaddset(&relayed, signal);
+  thread_ = std::thread([this, relayed] {
+    pthread_sigmask(SIG_UNBLOCK, &relayed, nullptr);
+    Run();
+  });
+  // This thread and those that it starts from now on are left alone by them.
+  pthread_sigmask(SIG_BLOCK, &relayed, &callers_mask_);
   for (size_t i = 0; i < std::size(kRelayed); ++i) {
     struct sigaction action = {};
     action.sa_handler = Enqueue;
@@ -51,6 +58,7 @@ SignalRelay::~SignalRelay() {
   for (size_t i = 0; i < std::size(kRelayed); ++i) {
     sigaction(kRelayed[i], &g_previous[i], nullptr);
   }
+  pthread_sigmask(SIG_SETMASK, &callers_mask_, nullptr);
   g_pipe = -1;
   write_end_.reset();
   thread_.join();

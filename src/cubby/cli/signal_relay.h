@@ -2,6 +2,8 @@
 #ifndef CUBBY_CLI_SIGNAL_RELAY_H_
 #define CUBBY_CLI_SIGNAL_RELAY_H_
 
+#include <signal.h>
+
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -43,6 +45,7 @@ class SignalRelay {
   int first_ = 0;
   int count_ = 0;
   std::thread thread_;
+  sigset_t callers_mask_;
 };
 
 }  // namespace cubby::cli
