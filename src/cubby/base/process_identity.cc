@@ -47,10 +47,9 @@ absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid) {
   return identity;
 }
 
-const ProcessIdentity& ThisProcess() {
-  static const ProcessIdentity& identity =
-      *new ProcessIdentity(IdentifyProcess(getpid()).value_or(ProcessIdentity{.pid = getpid()}));
-  return identity;
+ProcessIdentity ThisProcess() {
+  // Not kept: after a fork it would be the parent's.
+  return IdentifyProcess(getpid()).value_or(ProcessIdentity{.pid = getpid()});
 }
 
 absl::StatusOr<unique_fd> OpenProcess(const ProcessIdentity& identity) {

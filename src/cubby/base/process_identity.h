@@ -24,7 +24,7 @@ struct ProcessIdentity {
 // NOT_FOUND when there is no such process.
 absl::StatusOr<ProcessIdentity> IdentifyProcess(pid_t pid);
 
-const ProcessIdentity& ThisProcess();
+ProcessIdentity ThisProcess();
 
 // A pidfd for exactly this process; NOT_FOUND when it has ended (a zombie has) or the host was
 // rebooted.

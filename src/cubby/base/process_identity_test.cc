@@ -1,5 +1,8 @@
 #include "cubby/base/process_identity.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "cubby/base/subprocess.h"
 #include "gtest/gtest.h"
 
@@ -18,6 +21,15 @@ TEST(ProcessIdentity, ReusedPidAndOtherBootAreNotTheSame) {
   other = ThisProcess();
   other.boot_id = "00000000-0000-0000-0000-000000000000";
   EXPECT_FALSE(IsRunning(other));
+}
+
+TEST(ProcessIdentity, ForkedChildIsItself) {
+  ASSERT_EQ(ThisProcess().pid, getpid());
+  const pid_t child = fork();
+  if (child == 0) _exit(ThisProcess().pid == getpid() ? 0 : 1);
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ProcessIdentity, ZombieHasEnded) {

@@ -1,12 +1,14 @@
 // The whole path on real containers, over a root file system of busybox alone.
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <thread>
 
 #include "cubby/backend/container/container_backend.h"
+#include "cubby/backend/container/record.h"
 #include "cubby/base/agent_program.h"
 #include "cubby/base/file.h"
 #include "cubby/base/ids.h"
@@ -39,14 +41,29 @@ class ContainerTest : public testing::Test {
                     "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n", 0644)
                     .ok());
     EXPECT_TRUE(WriteFileAtomically(Layer("etc/group"), "root:x:0:\nagent:x:1000:\n", 0644).ok());
+    provider_ = OpenProvider({});
+  }
+
+  std::unique_ptr<SandboxProvider> OpenProvider(ContainerBackend::Options options) {
     absl::StatusOr<StateDir> state = StateDir::Open(folder_.path() + "/state");
     EXPECT_TRUE(state.ok());
     absl::StatusOr<std::string> agent = FindAgentProgram("");
     EXPECT_TRUE(agent.ok()) << agent.status();
-    absl::StatusOr<std::unique_ptr<ContainerBackend>> backend = ContainerBackend::Open(
-        *state, {.agent_path = *agent, .rootfs = [this](const std::string&) { return Rootfs(); }});
+    options.agent_path = *agent;
+    options.rootfs = [this](const std::string&) { return Rootfs(); };
+    absl::StatusOr<std::unique_ptr<ContainerBackend>> backend =
+        ContainerBackend::Open(*state, std::move(options));
     EXPECT_TRUE(backend.ok()) << backend.status();
-    provider_ = std::make_unique<LocalProvider>(*std::move(backend));
+    return std::make_unique<LocalProvider>(*std::move(backend));
+  }
+
+  // Nothing of any machine is on this host.
+  void ExpectNothingLeft() {
+    EXPECT_TRUE(provider_->List()->empty());
+    EXPECT_THAT(*ListDirectory(folder_.path() + "/state/machines"), testing::IsEmpty());
+    EXPECT_THAT(*ListDirectory(folder_.path() + "/state/runtime"), testing::IsEmpty());
+    EXPECT_THAT(*ReadSmallFile("/proc/self/mountinfo"),
+                testing::Not(HasSubstr(folder_.path() + "/state")));
   }
   ~ContainerTest() override {
     const absl::StatusOr<std::vector<SandboxInfo>> all = provider_->List();
@@ -233,11 +250,109 @@ TEST_F(ContainerTest, HundredSandboxesByEightCallersAndNothingIsLeft) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failures.load(), 0);
-  EXPECT_TRUE(provider_->List()->empty());
-  EXPECT_THAT(*ListDirectory(folder_.path() + "/state/machines"), testing::IsEmpty());
-  EXPECT_THAT(*ListDirectory(folder_.path() + "/state/runtime"), testing::IsEmpty());
-  EXPECT_THAT(*ReadSmallFile("/proc/self/mountinfo"),
-              testing::Not(HasSubstr(folder_.path() + "/state")));
+  ExpectNothingLeft();
+}
+
+TEST_F(ContainerTest, SandboxOutlivesTheProcessThatMadeIt) {
+  const std::string id = RandomHex(8);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::unique_ptr<SandboxProvider> own = OpenProvider({});
+    const absl::StatusOr<Created> created = own->Create({.image = "test", .id = id});
+    if (created.ok()) created->sandbox->WriteFile("left", "behind").IgnoreError();
+    kill(getpid(), SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  absl::StatusOr<std::shared_ptr<Sandbox>> sandbox = provider_->Get(id);
+  ASSERT_TRUE(sandbox.ok()) << sandbox.status();
+  EXPECT_EQ((*sandbox)->ReadFile("left")->bytes, "behind");
+  EXPECT_TRUE(provider_->Remove(id).ok());
+  ExpectNothingLeft();
+}
+
+TEST_F(ContainerTest, CreatorKilledAtAnyStepLeavesWhatCanBeFoundAndRemoved) {
+  for (const char* fatal :
+       {"record", "image", "overlay", "cgroup", "config", "runtime", "confirm"}) {
+    const std::string id = RandomHex(8);
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::unique_ptr<SandboxProvider> own =
+          OpenProvider({.before_step = [fatal](absl::string_view step) {
+            if (step == fatal) kill(getpid(), SIGKILL);
+          }});
+      own->Create({.image = "test", .id = id}).status().IgnoreError();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << fatal;
+    const std::vector<SandboxInfo> all = *provider_->List();
+    ASSERT_EQ(all.size(), 1u) << fatal;
+    EXPECT_EQ(all[0].id, id);
+    EXPECT_EQ(all[0].state, SandboxState::kDead) << fatal;
+    EXPECT_FALSE(provider_->Get(id).ok());
+    EXPECT_TRUE(provider_->Remove(id).ok()) << fatal;
+    ExpectNothingLeft();
+  }
+}
+
+TEST_F(ContainerTest, AgentKilledFromOutsideIsTerminalAndItsSandboxDead) {
+  std::shared_ptr<Sandbox> sandbox = Make();
+  ASSERT_NE(sandbox, nullptr);
+  const MachineRecord record =
+      *ReadRecord(folder_.path() + "/state/machines/" + sandbox->id() + "/machine.json");
+  ASSERT_EQ(kill(record.init.pid, SIGKILL), 0);
+  EXPECT_TRUE(IsTerminal(sandbox->Execute(Command::Argv({"true"})).status()));
+  EXPECT_EQ(provider_->List()->at(0).state, SandboxState::kDead);
+  EXPECT_TRUE(IsTerminal(provider_->Get(sandbox->id()).status()));
+  EXPECT_TRUE(provider_->Remove(sandbox->id()).ok());
+  ExpectNothingLeft();
+}
+
+TEST_F(ContainerTest, RecordOfAnotherBootIsADeadMachine) {
+  std::shared_ptr<Sandbox> sandbox = Make();
+  ASSERT_NE(sandbox, nullptr);
+  const std::string path = folder_.path() + "/state/machines/" + sandbox->id() + "/machine.json";
+  const MachineRecord good = *ReadRecord(path);
+  MachineRecord record = good;
+  record.init.boot_id = "00000000-0000-0000-0000-000000000000";
+  ASSERT_TRUE(WriteRecord(path, record).ok());
+  EXPECT_EQ(provider_->List()->at(0).state, SandboxState::kDead);
+  // Nobody is killed on the word of a record whose process is not the one it means.
+  record.init = ThisProcess();
+  record.init.start_time += 1;
+  ASSERT_TRUE(WriteRecord(path, record).ok());
+  EXPECT_EQ(provider_->List()->at(0).state, SandboxState::kDead);
+  EXPECT_TRUE(provider_->Remove(sandbox->id()).ok()) << "its control group finds what is left";
+  EXPECT_FALSE(IsRunning(good.init));
+  ExpectNothingLeft();
+}
+
+TEST_F(ContainerTest, RuncWorksToo) {
+  const std::unique_ptr<SandboxProvider> runc = OpenProvider({.runtime = "runc"});
+  absl::StatusOr<Created> created =
+      runc->Create({.image = "test", .limits = {.memory_bytes = 64 << 20}});
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(Run(*created->sandbox, "grep Seccomp: /proc/self/status; unshare -U true 2>&1"),
+            "Seccomp:\t2\nunshare: unshare(0x10000000): Operation not permitted\n");
+  EXPECT_EQ(created->sandbox->Stats()->memory_limit_bytes, 64 << 20);
+  EXPECT_TRUE(runc->Remove(created->sandbox->id()).ok());
+  ExpectNothingLeft();
+}
+
+TEST_F(ContainerTest, TwoRemovalsAtOnceBothEnd) {
+  for (int i = 0; i < 5; ++i) {
+    std::shared_ptr<Sandbox> sandbox = Make();
+    ASSERT_NE(sandbox, nullptr);
+    const auto remove = [&] {
+      const absl::Status status = provider_->Remove(sandbox->id());
+      EXPECT_TRUE(status.ok() || absl::IsNotFound(status)) << status;
+    };
+    std::thread other(remove);
+    remove();
+    other.join();
+  }
+  ExpectNothingLeft();
 }
 
 }  // namespace
