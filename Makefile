@@ -34,7 +34,7 @@ format:
 asan tsan: setup
 	@test -f build/$@/build.ninja || cmake --preset $@
 	@cmake --build build/$@ -j$(JOBS)
-	@cd build/$@ && ctest --output-on-failure -j$(JOBS) -LE container
+	@cd build/$@ && ctest --output-on-failure -j$(JOBS) -LE 'container|e2e'
 
 fuzz: setup
 	@test -f build/fuzz/build.ninja || cmake --preset fuzz

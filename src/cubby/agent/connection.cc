@@ -56,6 +56,8 @@ void Stream::Consume(size_t bytes) {
   }
 }
 
+void Stream::WidenInput(uint32_t bytes) { connection_->session_.GrantCredit(id_, bytes); }
+
 bool Stream::NextControl(wire::Control* control) {
   if (controls_.empty()) return false;
   *control = std::move(controls_.front());

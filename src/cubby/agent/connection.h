@@ -43,6 +43,8 @@ class Stream {
     return absl::string_view(input_).substr(consumed_);
   }
   void Consume(size_t bytes);
+  // Lets the client have `bytes` more under way: a bulk transfer should not wait for each answer.
+  void WidenInput(uint32_t bytes);
   [[nodiscard]] bool input_ended() const { return fin_ && input().empty(); }
 
   // The next control message, in order.

@@ -62,7 +62,8 @@ class Execution {
   [[nodiscard]] const std::string& id() const { return options_.id; }
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] Supervisor* supervisor() { return supervisor_.get(); }
-  [[nodiscard]] bool started() const { return supervisor_ == nullptr || supervisor_->started(); }
+  // The command runs, or has run.
+  [[nodiscard]] bool started() const { return supervisor_->command_pid() != 0; }
   // Why the command could not be started, or OK.
   [[nodiscard]] const absl::Status& start_status() const { return start_status_; }
   // The command has ended and its output is complete; `exited()` is valid.

@@ -76,7 +76,7 @@ Task<absl::Status> Files::List(StreamPtr stream, wire::List request) {
       continue;
     }
     const std::string name = std::move(level.names[level.next++]);
-    if (false) {
+    if (request.apply_ignore_rules() && ignore_.Matches(name)) {
       ++ignored;
       continue;
     }

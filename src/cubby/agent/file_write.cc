@@ -17,6 +17,7 @@ namespace cubby::agent {
 namespace {
 
 constexpr mode_t kNewFileMode = 0644;
+constexpr uint32_t kUploadWindowBytes = 1 << 20;
 
 absl::Status WriteAllTo(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -70,6 +71,7 @@ Task<absl::Status> Files::Write(StreamPtr stream, wire::WriteFile request) {
   absl::StatusOr<std::string> path = NormalizePath(request.path(), settings_->working_directory);
   if (!path.ok()) co_return path.status();
   request.set_path(*path);
+  stream->WidenInput(kUploadWindowBytes - wire::kDefaultWindowBytes);
   if (request.append()) co_return co_await Append(std::move(stream), std::move(request));
   co_return co_await Replace(std::move(stream), std::move(request));
 }

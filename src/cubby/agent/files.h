@@ -7,6 +7,7 @@
 #include "cubby/agent/guest_files.h"
 #include "cubby/agent/settings.h"
 #include "cubby/agent/task.h"
+#include "cubby/search/ignore_rules.h"
 
 namespace cubby::agent {
 
@@ -28,6 +29,7 @@ class Files {
 
   const GuestFiles* files_;
   const Settings* settings_;
+  const search::IgnoreRules ignore_;
 };
 
 }  // namespace cubby::agent
