@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -67,6 +68,9 @@ SignalRelay::~SignalRelay() {
 void SignalRelay::Run() {
   unsigned char signal = 0;
   while (true) {
+    // The thread sanitizer runs handlers in poll(2), which is where it waits, and not in read(2).
+    pollfd readable{.fd = read_end_.get(), .events = POLLIN};
+    if (poll(&readable, 1, -1) < 0) continue;
     const ssize_t got = ::read(read_end_.get(), &signal, 1);
     if (got == 1) {
       Deliver(signal);
