@@ -188,6 +188,7 @@ absl::Status Agent::Configure(const wire::Configure& request) {
       const User user, FindUser(settings.user, files_in_root_.ReadSmall("/etc/passwd").value_or(""),
                                 files_in_root_.ReadSmall("/etc/group").value_or("")));
   settings.owner = {.uid = user.uid, .gid = user.gid};
+  settings.found_user = user;
   CUBBY_ASSIGN_OR_RETURN(
       settings.working_directory,
       NormalizePath(request.working_directory().empty() ? "/" : request.working_directory(), "/"));

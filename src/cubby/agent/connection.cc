@@ -45,11 +45,25 @@ void Stream::SendData(int channel, absl::string_view bytes) {
 
 void Stream::Consume(size_t bytes) {
   consumed_ += bytes;
-  to_grant_ += bytes;
   if (consumed_ == input_.size()) {
     input_.clear();
     consumed_ = 0;
   }
+  Grant(bytes);
+}
+
+void Stream::Receive(absl::string_view bytes) {
+  if (take_ != nullptr && input().empty()) {
+    take_(bytes);
+    Grant(bytes.size());
+    return;
+  }
+  input_.append(bytes.data(), bytes.size());
+  waker.Wake();
+}
+
+void Stream::Grant(size_t bytes) {
+  to_grant_ += bytes;
   // Small grants would cost a frame each; half a window keeps the client busy meanwhile.
   if (to_grant_ >= wire::kDefaultWindowBytes / 2) {
     connection_->session_.GrantCredit(id_, static_cast<uint32_t>(std::exchange(to_grant_, 0)));
@@ -165,8 +179,7 @@ void Connection::OnData(uint32_t id, absl::string_view bytes) {
   auto found = streams_.find(id);
   if (found == streams_.end()) return;
   if (StreamPtr stream = found->second.lock()) {
-    stream->input_.append(bytes.data(), bytes.size());
-    stream->waker.Wake();
+    stream->Receive(bytes);
   }
 }
 

@@ -47,6 +47,10 @@ class Stream {
   void WidenInput(uint32_t bytes);
   [[nodiscard]] bool input_ended() const { return fin_ && input().empty(); }
 
+  // From now on what the client sends goes to `take` at once, and is not gathered: a bulk transfer
+  // is copied once less. Takes nullptr to gather again. `take` must not end the stream.
+  void TakeDirectly(std::function<void(absl::string_view)> take) { take_ = std::move(take); }
+
   // The next control message, in order.
   bool NextControl(wire::Control* control);
 
@@ -56,6 +60,8 @@ class Stream {
  private:
   friend class Connection;
   void Close(absl::Status why);
+  void Receive(absl::string_view bytes);
+  void Grant(size_t bytes);
 
   EventLoop* loop_;
   std::shared_ptr<Connection> connection_;
@@ -65,6 +71,7 @@ class Stream {
   size_t consumed_ = 0;
   size_t to_grant_ = 0;
   bool fin_ = false;
+  std::function<void(absl::string_view)> take_;
   std::deque<wire::Control> controls_;
   EventLoop::TimerId deadline_ = 0;
 };

@@ -143,15 +143,19 @@ bool Executions::OutOfMemory() {
   return std::exchange(oom_kills_seen_, kills) < kills;
 }
 
+absl::StatusOr<User> Executions::UserFor(const std::string& wanted) const {
+  if (wanted.empty() && settings_->found_user.has_value()) return *settings_->found_user;
+  // An image may have neither file; then only numbers name users.
+  return FindUser(wanted.empty() ? settings_->user : wanted,
+                  files_->ReadSmall("/etc/passwd").value_or(""),
+                  files_->ReadSmall("/etc/group").value_or(""));
+}
+
 absl::StatusOr<CommandPlan> Executions::MakePlan(const wire::Exec& request) const {
   CommandPlan plan;
   CUBBY_ASSIGN_OR_RETURN(const Environment own, ReadEnvironment(request.environment()));
   Environment environment = MergeEnvironment(settings_->environment, own);
-  const std::string& spec = request.user().empty() ? settings_->user : request.user();
-  // An image may have neither file; then only numbers name users.
-  const std::string passwd = files_->ReadSmall("/etc/passwd").value_or("");
-  const std::string group = files_->ReadSmall("/etc/group").value_or("");
-  CUBBY_ASSIGN_OR_RETURN(const User user, FindUser(spec, passwd, group));
+  CUBBY_ASSIGN_OR_RETURN(const User user, UserFor(request.user()));
   plan.uid = user.uid;
   plan.gid = user.gid;
   plan.groups = user.groups;

@@ -39,6 +39,7 @@ class Executions {
  private:
   using ExecutionPtr = std::shared_ptr<Execution>;
 
+  absl::StatusOr<User> UserFor(const std::string& wanted) const;
   absl::StatusOr<CommandPlan> MakePlan(const wire::Exec& request) const;
   absl::StatusOr<ExecutionPtr> Launch(const Stream& stream, const wire::Exec& request);
   Task<absl::Status> Serve(StreamPtr stream, ExecutionPtr execution, Reader reader);

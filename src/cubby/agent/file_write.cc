@@ -31,18 +31,24 @@ absl::Status WriteAllTo(int fd, absl::string_view bytes, const std::string& path
 
 // Takes the stream's data into `fd` until the client has no more.
 Task<absl::Status> TakeInput(StreamPtr stream, int fd, std::string path) {
-  while (!stream->input_ended()) {
-    if (!stream->open()) co_return stream->status();
+  absl::Status written;
+  const auto take = [&](absl::string_view bytes) {
+    if (written.ok()) written = WriteAllTo(fd, bytes, path);
+    if (!written.ok()) stream->waker.Wake();
+  };
+  stream->TakeDirectly(take);
+  while (written.ok() && stream->open() && !stream->input_ended()) {
     if (stream->input().empty()) {
       co_await stream->waker.Wait();
       continue;
     }
     const absl::string_view bytes = stream->input();
-    if (absl::Status status = WriteAllTo(fd, bytes, path); !status.ok()) co_return status;
+    take(bytes);
     stream->Consume(bytes.size());
-    co_await stream->waker.Yield();
   }
-  co_return stream->status();
+  // What it captured ends here.
+  stream->TakeDirectly(nullptr);
+  co_return written.ok() ? stream->status() : written;
 }
 
 // A name that the ignore rules hide, so that listings never show half a file.

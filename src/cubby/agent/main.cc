@@ -44,6 +44,8 @@ int Fail(const absl::Status& status) {
 int Main(int argc, char** argv) {
   OpenStandardDescriptors();
   TuneMemory();
+  // Whatever the runtime had ignored; commands must not inherit it.
+  for (int number = 1; number < SIGRTMIN; ++number) signal(number, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
   // Orphans of commands whose supervisor was killed come to us, also where we are not PID 1.
   prctl(PR_SET_CHILD_SUBREAPER, 1);

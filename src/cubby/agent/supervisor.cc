@@ -53,12 +53,10 @@ struct KernelSigaction {
   unsigned long mask;
 };
 
+// The agent handles no signal and ignores SIGPIPE alone (main.cc); exec keeps what is ignored.
 CUBBY_RAW void ResetSignals() {
   KernelSigaction action{};  // SIG_DFL
-  for (int signal = 1; signal <= 64; ++signal) {
-    if (signal == SIGKILL || signal == SIGSTOP) continue;
-    RawSyscall(SYS_rt_sigaction, signal, Arg(&action), 0, sizeof(action.mask));
-  }
+  RawSyscall(SYS_rt_sigaction, SIGPIPE, Arg(&action), 0, sizeof(action.mask));
   const unsigned long none = 0;
   RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&none), 0, sizeof(none));
 }
