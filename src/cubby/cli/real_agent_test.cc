@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cubby/agent/testing/host_agent.h"
+#include "cubby/base/deadline.h"
 #include "cubby/base/file.h"
 #include "cubby/cli/testing/run.h"
 #include "cubby/sandbox/agent_sandbox.h"
@@ -177,6 +178,12 @@ TEST_F(RealAgentTest, DetachedCommandsAreListedFollowedAndSignalled) {
   EXPECT_EQ(Exec({"-d", "--execution-id", "job"}, {"sh", "-c", "echo begun; exec sleep 1000"}).out,
             "job\n");
   EXPECT_THAT(Run({"executions", kId}).out, HasSubstr("running"));
+  // The signal must not come before the first words.
+  const Deadline deadline = Deadline::After(absl::Seconds(20));
+  while (Run({"executions", "--json", kId}).out.find("\"stdout_total_bytes\":6") ==
+             std::string::npos &&
+         !deadline.Expired()) {
+  }
   const Outcome twice = Exec({"--execution-id", "job"}, {"true"});
   EXPECT_EQ(twice.code, 125);
   EXPECT_EQ(Run({"signal", kId, "job", "INT"}).code, 0);
