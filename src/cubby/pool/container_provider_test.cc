@@ -57,7 +57,7 @@ class ContainerTest : public testing::Test {
     return std::make_unique<LocalProvider>(*std::move(backend));
   }
 
-  // Nothing of any machine is on this host.
+  // Nothing of any machine of this test is on this host.
   void ExpectNothingLeft() {
     EXPECT_TRUE(provider_->List()->empty());
     EXPECT_THAT(*ListDirectory(folder_.path() + "/state/machines"), testing::IsEmpty());
@@ -337,6 +337,11 @@ TEST_F(ContainerTest, RuncWorksToo) {
             "Seccomp:\t2\nunshare: unshare(0x10000000): Operation not permitted\n");
   EXPECT_EQ(created->sandbox->Stats()->memory_limit_bytes, 64 << 20);
   EXPECT_TRUE(runc->Remove(created->sandbox->id()).ok());
+  for (const char* hierarchy : {"memory", "freezer", "devices", "systemd", "unified"}) {
+    EXPECT_FALSE(
+        FileExists(std::string("/sys/fs/cgroup/") + hierarchy + "/cubby/" + created->sandbox->id()))
+        << hierarchy;
+  }
   ExpectNothingLeft();
 }
 

@@ -108,6 +108,18 @@ std::vector<std::string> CgroupHost::Parents() const {
   return parents;
 }
 
+std::vector<std::string> CgroupHost::AllParents() const {
+  if (layout_ == Layout::kV2) return Parents();
+  std::vector<std::string> parents;
+  // A hierarchy that we do not use may hold a group that runc has made.
+  const std::vector<std::string> hierarchies =
+      ListDirectory(root_).value_or(std::vector<std::string>());
+  for (const std::string& hierarchy : hierarchies) {
+    parents.push_back(absl::StrCat(root_, "/", hierarchy, "/", kParent));
+  }
+  return parents;
+}
+
 std::string CgroupHost::Group(const std::string& controller, const std::string& id) const {
   return layout_ == Layout::kV2 ? absl::StrCat(root_, "/", kParent, "/", id)
                                 : absl::StrCat(root_, "/", controller, "/", kParent, "/", id);
@@ -190,10 +202,10 @@ absl::StatusOr<std::vector<unique_fd>> CgroupHost::OpenProcs(const std::string& 
 }
 
 absl::Status CgroupHost::Remove(const std::string& id, Deadline deadline) const {
-  for (const std::string& parent : Parents()) {
+  for (const std::string& parent : AllParents()) {
     const std::string group = absl::StrCat(parent, "/", id);
     while (rmdir(group.c_str()) != 0) {
-      if (errno == ENOENT) break;
+      if (errno == ENOENT || errno == ENOTDIR) break;
       if (errno != EBUSY) return ErrnoError(errno, "remove control group", group);
       if (deadline.Expired()) {
         return MakeError(absl::StatusCode::kDeadlineExceeded,

@@ -43,7 +43,9 @@ class CgroupHost {
   absl::StatusOr<MachineStats> Stats(const std::string& id) const;
 
  private:
+  // Of the hierarchies that set and count, and of all that are mounted.
   [[nodiscard]] std::vector<std::string> Parents() const;
+  [[nodiscard]] std::vector<std::string> AllParents() const;
   [[nodiscard]] std::string Group(const std::string& controller, const std::string& id) const;
   absl::Status MakeGroup(const std::string& parent, const std::string& id) const;
   absl::Status SetLimits(const std::string& id, const Limits& limits) const;
