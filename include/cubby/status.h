@@ -5,10 +5,9 @@
 //   INVALID_ARGUMENT     the request itself is wrong: empty path, NUL, bad env key, bad range
 //   NOT_FOUND            no such file, sandbox, image or execution
 //   ALREADY_EXISTS       the id or name is taken (an execution id is never run twice)
-//   PERMISSION_DENIED    a `..` segment, a path outside what the call may touch, EACCES in the
-//   guest FAILED_PRECONDITION  the object is there but not of the needed kind (a file where a
-//   folder is
-//                        needed), or the host lacks something: the message says what to do
+//   PERMISSION_DENIED    a `..` segment, a path outside what the call may touch, EACCES inside
+//   FAILED_PRECONDITION  the object is not of the needed kind (a file where a folder is needed), or
+//                        the host lacks something: the message says what to do
 //   RESOURCE_EXHAUSTED   a limit was reached (size, count, disk full); the message names the limit
 //   DEADLINE_EXCEEDED    the call's own deadline passed (a command's time-out is not an error: see
 //                        ExecResult::timed_out)

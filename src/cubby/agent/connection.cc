@@ -127,6 +127,8 @@ void Connection::OnReady(uint32_t events) {
 
 void Connection::Receive() {
   for (int i = 0; i < kReadsPerTurn && fd_.valid(); ++i) {
+    // A client that does not read its answers is not asked for more.
+    if (backlog() > kMaxBacklogBytes) return;
     size_t size = 0;
     char* space = session_.Space(&size);
     const ssize_t n = read(fd_.get(), space, size);
@@ -264,7 +266,8 @@ void Connection::Flush() {
 }
 
 void Connection::UpdateWatch() {
-  const uint32_t wanted = EPOLLIN | (backlog() > 0 ? static_cast<uint32_t>(EPOLLOUT) : 0U);
+  const uint32_t wanted = (backlog() <= kMaxBacklogBytes ? static_cast<uint32_t>(EPOLLIN) : 0U) |
+                          (backlog() > 0 ? static_cast<uint32_t>(EPOLLOUT) : 0U);
   if (wanted == watched_) return;
   watched_ = wanted;
   loop_->Rewatch(fd_.get(), wanted);

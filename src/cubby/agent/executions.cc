@@ -31,6 +31,7 @@ constexpr size_t kMaxIdBytes = 64;
 constexpr size_t kMaxOutputLimit = 64 << 20;
 constexpr size_t kDataBytes = 64 << 10;
 constexpr size_t kMaxListedCommand = 200;
+constexpr int kRecordsPerEvent = 256;  // with the longest commands far below a frame
 constexpr char kDefaultPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 absl::Status CheckId(absl::string_view id) {
@@ -262,7 +263,7 @@ Task<absl::Status> Executions::Exec(StreamPtr stream, wire::Exec request) {
   ExecutionPtr execution = *std::move(launched);
   Reader reader;
   reader.follow = request.follow();
-  co_return co_await Serve(std::move(stream), std::move(execution), reader);
+  co_return co_await Serve(std::move(stream), std::move(execution), reader, Role::kStarter);
 }
 
 Task<absl::Status> Executions::Attach(StreamPtr stream, wire::Attach request) {
@@ -287,7 +288,7 @@ Task<absl::Status> Executions::Attach(StreamPtr stream, wire::Attach request) {
                        output.tail_begin(), " to ", output.total(), " are"));
     }
   }
-  co_return co_await Serve(std::move(stream), std::move(execution), reader);
+  co_return co_await Serve(std::move(stream), std::move(execution), reader, Role::kAttached);
 }
 
 bool Executions::SendOutput(Stream* stream, const Execution& execution, Reader* reader) {
@@ -336,10 +337,13 @@ void Executions::HandleControls(Stream* stream, Execution* execution, bool* ackn
   }
 }
 
-Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, Reader reader) {
+Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, Reader reader,
+                                     Role role) {
   reader.waker = &stream->waker;
   execution->Attach(&reader);
   bool announced = false;
+  // A client that only attached to look says nothing about the command's input.
+  const bool takes_input = role == Role::kStarter || !stream->input_ended();
   bool input_closed = false;
   bool result_sent = false;
   bool acknowledged = false;
@@ -367,7 +371,7 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
       if (taken == 0) break;
       stream->Consume(taken);
     }
-    if (stream->input_ended() && !input_closed) {
+    if (takes_input && stream->input_ended() && !input_closed) {
       input_closed = true;
       execution->CloseInput();
     }
@@ -402,10 +406,14 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
 }
 
 Task<absl::Status> Executions::List(StreamPtr stream) {
-  wire::Event event;
+  // Everything is put down before anything is sent: the list changes while a slow client is waited
+  // for.
+  std::vector<wire::Event> batches(1);
+  batches.back().mutable_executions();  // an empty list is an answer too
   for (const auto& [id, execution] : executions_) {
     if (execution->dropped()) continue;
-    wire::ExecutionRecord* record = event.mutable_executions()->add_executions();
+    if (batches.back().executions().executions_size() == kRecordsPerEvent) batches.emplace_back();
+    wire::ExecutionRecord* record = batches.back().mutable_executions()->add_executions();
     record->set_id(id);
     record->set_command(execution->options().command);
     record->set_running(!execution->finished());
@@ -414,8 +422,11 @@ Task<absl::Status> Executions::List(StreamPtr stream) {
     record->set_err_total(execution->output(kErr).total());
     if (execution->finished()) *record->mutable_exited() = execution->exited();
   }
-  while (stream->open() && stream->Credit() == 0) co_await stream->waker.Wait();
-  stream->SendEvent(event);
+  for (const wire::Event& batch : batches) {
+    while (stream->open() && stream->Credit() == 0) co_await stream->waker.Wait();
+    if (!stream->open()) co_return stream->status();
+    stream->SendEvent(batch);
+  }
   co_return absl::OkStatus();
 }
 

@@ -42,7 +42,8 @@ class Executions {
   absl::StatusOr<User> UserFor(const std::string& wanted) const;
   absl::StatusOr<CommandPlan> MakePlan(const wire::Exec& request) const;
   absl::StatusOr<ExecutionPtr> Launch(const Stream& stream, const wire::Exec& request);
-  Task<absl::Status> Serve(StreamPtr stream, ExecutionPtr execution, Reader reader);
+  enum class Role { kStarter, kAttached };
+  Task<absl::Status> Serve(StreamPtr stream, ExecutionPtr execution, Reader reader, Role role);
   // Sends what can be sent now. True when all is sent that will ever come.
   bool SendOutput(Stream* stream, const Execution& execution, Reader* reader);
   void HandleControls(Stream* stream, Execution* execution, bool* acknowledged);

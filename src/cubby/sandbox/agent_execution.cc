@@ -215,7 +215,9 @@ absl::StatusOr<ExecResult> RunToEnd(AgentLink* link, const Command& command,
     if (stream.Send(options.stdin_bytes, deadline).ok()) stream.SendFin().IgnoreError();
   }
   absl::StatusOr<ExecResult> result = Collect(&stream, options.output_limit_bytes, deadline);
-  if (absl::IsUnavailable(result.status()) && !IsTerminal(result.status())) {
+  // How much of an input arrived cannot be known: such a command is not taken for complete.
+  if (absl::IsUnavailable(result.status()) && !IsTerminal(result.status()) &&
+      options.stdin_bytes.empty()) {
     // The connection is lost, the command is not: it runs, or its result is kept.
     wire::Request again;
     again.mutable_attach()->set_id(id);

@@ -26,6 +26,7 @@ constexpr uint32_t kBulkWindowBytes = 1 << 20;
 constexpr size_t kPieceBytes = 256 << 10;
 // A hostile agent cannot make a listing grow without bound.
 constexpr int64_t kMaxListedEntries = 1000000;
+constexpr size_t kMaxListedExecutions = 100000;
 
 const char* const kStandardFolders[] = {"/mnt/user-data/workspace", "/mnt/user-data/uploads",
                                         "/mnt/user-data/outputs", "/mnt/skills"};
@@ -138,20 +139,31 @@ absl::StatusOr<std::unique_ptr<Execution>> AgentSandbox::Attach(const std::strin
 absl::StatusOr<std::vector<ExecutionInfo>> AgentSandbox::ListExecutions() {
   wire::Request request;
   request.mutable_list_executions();
-  CUBBY_ASSIGN_OR_RETURN(const wire::Event event, CallForEvent(std::move(request)));
+  CUBBY_ASSIGN_OR_RETURN(ClientStream stream, link_->Open(std::move(request), Link::Input::kNone,
+                                                          Deadline::After(kStall)));
   std::vector<ExecutionInfo> executions;
-  for (const wire::ExecutionRecord& record : event.executions().executions()) {
-    executions.push_back({.id = record.id(),
-                          .command = record.command(),
-                          .running = record.running(),
-                          .exit_code = record.exited().exit_code(),
-                          .signal = record.exited().signal(),
-                          .timed_out = record.exited().timed_out(),
-                          .total = {.out = static_cast<int64_t>(record.out_total()),
-                                    .err = static_cast<int64_t>(record.err_total())},
-                          .age = absl::Milliseconds(static_cast<int64_t>(record.age_ms()))});
+  while (true) {
+    absl::StatusOr<Received> received = stream.Next(Deadline::After(kStall));
+    if (!received.ok()) return link_->Explain(received.status());
+    if (received->kind == Received::Kind::kEnd) {
+      if (!received->status.ok()) return received->status;
+      return executions;
+    }
+    for (const wire::ExecutionRecord& record : received->event.executions().executions()) {
+      if (executions.size() == kMaxListedExecutions) {
+        return absl::InternalError("the agent lists more executions than it can have");
+      }
+      executions.push_back({.id = record.id(),
+                            .command = record.command(),
+                            .running = record.running(),
+                            .exit_code = record.exited().exit_code(),
+                            .signal = record.exited().signal(),
+                            .timed_out = record.exited().timed_out(),
+                            .total = {.out = static_cast<int64_t>(record.out_total()),
+                                      .err = static_cast<int64_t>(record.err_total())},
+                            .age = absl::Milliseconds(static_cast<int64_t>(record.age_ms()))});
+    }
   }
-  return executions;
 }
 
 absl::StatusOr<FileContent> AgentSandbox::Read(absl::string_view path, const ReadOptions& options,

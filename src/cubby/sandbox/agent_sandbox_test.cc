@@ -2,7 +2,9 @@
 // limits, an image without a shell) is in tests/conformance.
 #include "cubby/sandbox/agent_sandbox.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -264,6 +266,77 @@ TEST_F(AgentSandboxTest, AttachToWhatIsNotKeptSaysSo) {
   }
   EXPECT_EQ(sandbox_.Attach("big", {.out = 0}).status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_TRUE(sandbox_.Attach("big", {.out = 2999999}).ok());
+}
+
+TEST_F(AgentSandboxTest, ExecutionsAreListedFromNoneToThousands) {
+  absl::StatusOr<std::vector<ExecutionInfo>> none = sandbox_.ListExecutions();
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->empty());
+  StartOptions options;
+  options.working_directory = folder_;
+  const std::string script = "sleep 1000 # " + std::string(190, 'x');
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(sandbox_.Start(Command::Shell(script), options).ok());
+  }
+  absl::StatusOr<std::vector<ExecutionInfo>> many = sandbox_.ListExecutions();
+  ASSERT_TRUE(many.ok()) << many.status();
+  EXPECT_EQ(many->size(), 1000u);
+}
+
+TEST_F(AgentSandboxTest, ClientThatOnlyLooksLeavesTheInputOpen) {
+  StartOptions options;
+  options.working_directory = folder_;
+  options.execution_id = "reads";
+  options.keep_stdin_open = true;
+  absl::StatusOr<std::unique_ptr<Execution>> execution =
+      sandbox_.Start(Command::Shell("read x; echo got $x"), options);
+  ASSERT_TRUE(execution.ok()) << execution.status();
+  absl::StatusOr<std::unique_ptr<wire::Channel>> channel =
+      wire::Channel::Connect(*agent_->Connect(), Deadline::After(absl::Seconds(10)));
+  ASSERT_TRUE(channel.ok());
+  wire::Request look;
+  look.mutable_attach()->set_id("reads");
+  look.mutable_attach()->set_follow(true);
+  absl::StatusOr<wire::ClientStream> looker = (*channel)->Open(look, wire::Channel::Input::kNone);
+  ASSERT_TRUE(looker.ok());
+  ASSERT_TRUE(looker->NextEvent(Deadline::After(absl::Seconds(10))).ok()) << "it is attached";
+  ASSERT_TRUE((*execution)->WriteStdin("a line\n").ok());
+  std::string out;
+  ASSERT_TRUE(
+      (*execution)
+          ->Wait([&](Channel, absl::string_view piece) { out.append(piece.data(), piece.size()); })
+          .ok());
+  EXPECT_EQ(out, "got a line\n");
+}
+
+TEST_F(AgentSandboxTest, ClientThatNeverReadsCannotFillTheAgentsMemory) {
+  const int64_t before = sandbox_.Stats()->agent_memory_bytes;
+  const unique_fd client = *agent_->Connect();
+  wire::Hello hello;
+  hello.set_version(1);
+  const std::string payload = hello.SerializeAsString();
+  char header[wire::kHeaderBytes];
+  wire::EncodeHeader(
+      {.length = static_cast<uint32_t>(payload.size()), .kind = wire::FrameKind::kHello}, header);
+  std::string bytes = std::string(header, sizeof(header)) + payload;
+  wire::EncodeHeader({.length = 8, .kind = wire::FrameKind::kPing}, header);
+  const std::string ping = std::string(header, sizeof(header)) + "nonce123";
+  for (int i = 0; i < 100000; ++i) bytes += ping;
+  // Until the agent takes no more, or has taken 64 MiB.
+  int64_t sent = 0;
+  for (size_t at = 0; sent < 64 << 20;) {
+    const ssize_t n =
+        send(client.get(), bytes.data() + at, bytes.size() - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n <= 0) {
+      pollfd poller{.fd = client.get(), .events = POLLOUT};
+      if (poll(&poller, 1, 500) == 0) break;
+      continue;
+    }
+    sent += n;
+    at += static_cast<size_t>(n);
+    if (at == bytes.size()) at = bytes.size() - 100000 * ping.size();
+  }
+  EXPECT_LT(sandbox_.Stats()->agent_memory_bytes, before + (8 << 20)) << "after " << sent;
 }
 
 TEST_F(AgentSandboxTest, TerminalHasItsSizeAndResizes) {
