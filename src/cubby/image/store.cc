@@ -36,7 +36,6 @@ using nlohmann::json;
 
 constexpr size_t kUnpackThreads = 2;
 
-// A pinned digest in a name must be what the name leads to.
 absl::StatusOr<std::string> FullName(const std::string& reference) {
   CUBBY_ASSIGN_OR_RETURN(const Reference parsed, ParseReference(reference));
   return parsed.ToString();
@@ -97,8 +96,14 @@ class LocalImageStore : public ImageStore {
       return absl::InvalidArgumentError(
           absl::StrCat("import ", path, ": the archive names no image; say how to call it"));
     }
-    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(imported->reference));
-    return Adopt(name, imported->manifest_digest);
+    CUBBY_ASSIGN_OR_RETURN(const Reference name, ParseReference(imported->reference));
+    // A name that pins its bytes must not lead to others.
+    if (!name.digest.empty() && name.digest != imported->manifest_digest) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("import ", path, ": the image's digest is ", imported->manifest_digest,
+                       ", and not what the name pins; import it under a name without @"));
+    }
+    return Adopt(name.ToString(), imported->manifest_digest);
   }
 
   absl::StatusOr<ImageInfo> BuildBase(const BaseImageOptions& options) override {

@@ -21,6 +21,7 @@
 namespace cubby {
 namespace {
 
+using nlohmann::json;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -128,6 +129,45 @@ TEST_F(StoreTest, ForeignToolsReadWhatIsExportedAndBack) {
     ASSERT_TRUE(rootfs.ok()) << rootfs.status();
     EXPECT_EQ(*ReadSmallFile(rootfs->layer_folders[0] + "/a"), "content of a");
   }
+}
+
+TEST_F(StoreTest, ImageOfALayoutIsTheOneThatIsNamed) {
+  const std::string one = MakeLayout("both", {"one"});
+  const json first = json::parse(*ReadSmallFile(one + "/index.json"))["manifests"][0];
+  const json second =
+      json::parse(*ReadSmallFile(MakeLayout("both", {"two"}) + "/index.json"))["manifests"][0];
+  const auto write = [&](json a, json b, const char* key, const char* name_a, const char* name_b) {
+    a["annotations"] = b["annotations"] = {{"org.opencontainers.image.ref.name", "1"}};
+    a["annotations"][key] = name_a;
+    b["annotations"][key] = name_b;
+    EXPECT_TRUE(WriteFileAtomically(one + "/index.json",
+                                    json{{"schemaVersion", 2}, {"manifests", {a, b}}}.dump())
+                    .ok());
+  };
+  // Docker's own form has the tag in the one annotation and the name in the other.
+  for (const char* key : {"org.opencontainers.image.ref.name", "io.containerd.image.name"}) {
+    write(first, second, key, "localhost/one:1", "localhost/two:1");
+    ASSERT_TRUE(store_->Import(one, "localhost/two:1").ok());
+    EXPECT_TRUE(FileExists(store_->Rootfs("localhost/two:1")->layer_folders.at(0) + "/two"));
+    for (const char* unclear : {"", "localhost/three:1"}) {
+      const absl::Status status = store_->Import(one, unclear).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(status.message()),
+                  testing::HasSubstr("localhost/one:1, localhost/two:1"));
+    }
+  }
+  // Two names of one image leave no doubt.
+  write(first, first, "io.containerd.image.name", "docker.io/library/one:1", "localhost/x:1");
+  EXPECT_EQ(store_->Import(one, "")->reference, "docker.io/library/one:1");
+}
+
+TEST_F(StoreTest, ImportedBytesMustBeThoseThatTheNamePins) {
+  const std::string layout = MakeLayout("in", {"a"});
+  const std::string digest = store_->Import(layout, "localhost/x:1")->digest;
+  EXPECT_TRUE(store_->Import(layout, "localhost/x@" + digest).ok());
+  const std::string other = "localhost/x@sha256:" + std::string(64, '0');
+  EXPECT_EQ(store_->Import(layout, other).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->Inspect(other).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(StoreTest, MissingImageTellsHowToGetIt) {
