@@ -72,8 +72,8 @@ absl::Status Replace(const std::string& path, absl::string_view content, mode_t 
   return status;
 }
 
-absl::Status LockWaiting(int fd, const std::string& path) {
-  while (flock(fd, LOCK_EX) != 0) {
+absl::Status LockWaiting(int fd, int operation, const std::string& path) {
+  while (flock(fd, operation) != 0) {
     if (errno != EINTR) return ErrnoError(errno, "lock", path);
   }
   return absl::OkStatus();
@@ -212,14 +212,20 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
   CUBBY_ASSIGN_OR_RETURN(unique_fd fd, OpenLockFile(path));
-  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), path));
+  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), LOCK_EX, path));
+  return FileLock(std::move(fd));
+}
+
+absl::StatusOr<FileLock> FileLock::AcquireShared(const std::string& path) {
+  CUBBY_ASSIGN_OR_RETURN(unique_fd fd, OpenLockFile(path));
+  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), LOCK_SH, path));
   return FileLock(std::move(fd));
 }
 
 absl::StatusOr<FileLock> FileLock::AcquireDirectory(const std::string& path) {
   unique_fd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoError(errno, "open", path);
-  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), path));
+  CUBBY_RETURN_IF_ERROR(LockWaiting(fd.get(), LOCK_EX, path));
   return FileLock(std::move(fd));
 }
 

@@ -68,11 +68,13 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// An exclusive flock(2) on a file, released by the kernel when the process dies.
+// An flock(2) on a file, exclusive unless said, released by the kernel when the process dies.
 class FileLock {
  public:
   // Waits. The file is created when missing and stays.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
+  // Waits. Many may hold it so at once, and nobody exclusively.
+  static absl::StatusOr<FileLock> AcquireShared(const std::string& path);
   // Waits. A folder can be locked too; NOT_FOUND when it is missing.
   static absl::StatusOr<FileLock> AcquireDirectory(const std::string& path);
   // UNAVAILABLE (retryable) when somebody else holds it.

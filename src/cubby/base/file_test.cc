@@ -53,5 +53,16 @@ TEST_F(FileTest, LockExcludesASecondHolderUntilItIsReleased) {
   EXPECT_TRUE(FileLock::TryAcquire(Path("lock")).ok());
 }
 
+TEST_F(FileTest, SharedLockIsHeldByManyAndExcludesOne) {
+  const std::string path = Path("shared");
+  {
+    const absl::StatusOr<FileLock> first = FileLock::AcquireShared(path);
+    const absl::StatusOr<FileLock> second = FileLock::AcquireShared(path);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_TRUE(IsRetryable(FileLock::TryAcquire(path).status()));
+  }
+  EXPECT_TRUE(FileLock::TryAcquire(path).ok());
+}
+
 }  // namespace
 }  // namespace cubby

@@ -7,7 +7,10 @@
 //   │   ├── blobs/sha256/<hex>       manifests, configurations, compressed layers
 //   │   ├── partial/<hex>            downloads under way; resumed
 //   │   ├── layers/<hex>/            one unpacked layer each, by digest of its compressed blob
-//   │   └── locks/                   one file per blob and layer under work
+//   │   ├── rootfs/<hex>.json        one unpacked image each, by digest of its manifest: its layers
+//   │   │                            and configuration, all that making a sandbox reads
+//   │   └── locks/                   one file per blob and layer under work, `refs`, and `store`:
+//   │                                shared by whoever adds, exclusive for whoever prunes
 //   ├── machines/<id>/               one folder per sandbox machine
 //   │   ├── machine.json             what it is; written before anything is made
 //   │   ├── agent.sock               the agent's listening socket

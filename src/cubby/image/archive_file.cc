@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
 constexpr int kMaxFiles = 100000;
+constexpr int64_t kMaxBytes = int64_t{128} << 30;
 
 struct ReadCloser {
   void operator()(archive* a) const { archive_read_free(a); }
@@ -90,6 +91,7 @@ absl::Status ExtractArchive(const std::string& path, const std::string& folder) 
   if (archive_read_open_filename(tar.get(), path.c_str(), kReadBytes) != ARCHIVE_OK) {
     return Failure(tar.get(), path);
   }
+  int64_t bytes = 0;
   for (int count = 0;; ++count) {
     archive_entry* entry = nullptr;
     const int result = archive_read_next_header(tar.get(), &entry);
@@ -101,6 +103,13 @@ absl::Status ExtractArchive(const std::string& path, const std::string& folder) 
     const mode_t type = archive_entry_filetype(entry);
     const bool is_link = type == AE_IFLNK || archive_entry_hardlink(entry) != nullptr;
     if (type != AE_IFREG && !is_link) continue;
+    // Of what it says, before it is written: a small archive can unfold to a full disk.
+    const int64_t size = archive_entry_size(entry);
+    if (size < 0 || size > kMaxBytes - bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("image archive ", path, ": it holds more than ", kMaxBytes, " bytes"));
+    }
+    bytes += size;
     CUBBY_ASSIGN_OR_RETURN(const std::string name, SafeName(archive_entry_pathname(entry)));
     const std::string target = JoinPath(folder, name);
     CUBBY_RETURN_IF_ERROR(MakeDirectories(std::string(Dirname(target))));

@@ -17,6 +17,11 @@ absl::Status WrongDigest(const std::string& digest, const std::string& found) {
   return absl::DataLossError(absl::StrCat("blob ", digest, ": its bytes have the digest ", found));
 }
 
+absl::Status Missing(const std::string& digest) {
+  return absl::NotFoundError(
+      absl::StrCat("blob ", digest, " is not in the store; pull or import the image again"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path) {
@@ -50,9 +55,27 @@ std::string BlobStore::PartialPath(const std::string& digest) const {
 
 bool BlobStore::Has(const std::string& digest) const { return FileExists(Path(digest)); }
 
+absl::Status BlobStore::Discard(const std::string& digest) const {
+  const std::string path = Path(digest);
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return ErrnoError(errno, "remove the damaged blob", path);
+  }
+  return absl::DataLossError(absl::StrCat(
+      "blob ", digest, " was damaged in the store and is removed; pull or import the image again"));
+}
+
+absl::Status BlobStore::Verify(const std::string& digest) const {
+  const absl::StatusOr<std::string> found = Sha256OfFile(Path(digest));
+  if (absl::IsNotFound(found.status())) return Missing(digest);
+  CUBBY_RETURN_IF_ERROR(found.status());
+  return *found == digest ? absl::OkStatus() : Discard(digest);
+}
+
 absl::StatusOr<std::string> BlobStore::Read(const std::string& digest, size_t max_bytes) const {
-  CUBBY_ASSIGN_OR_RETURN(std::string bytes, ReadSmallFile(Path(digest), max_bytes));
-  if (const std::string found = Sha256Of(bytes); found != digest) return WrongDigest(digest, found);
+  absl::StatusOr<std::string> bytes = ReadSmallFile(Path(digest), max_bytes);
+  if (absl::IsNotFound(bytes.status())) return Missing(digest);
+  CUBBY_RETURN_IF_ERROR(bytes.status());
+  if (Sha256Of(*bytes) != digest) return Discard(digest);
   return bytes;
 }
 

@@ -27,7 +27,10 @@ class BlobStore {
   // Where its bytes are gathered until they are all there.
   [[nodiscard]] std::string PartialPath(const std::string& digest) const;
 
-  // DATA_LOSS when the file no longer has its digest.
+  // DATA_LOSS when a blob no longer has its digest: it is removed, for only what is whole may be
+  // taken for present, and the next pull or import brings it anew.
+  // NOT_FOUND when it is not there.
+  absl::Status Verify(const std::string& digest) const;
   absl::StatusOr<std::string> Read(const std::string& digest, size_t max_bytes) const;
   absl::Status Put(const std::string& digest, absl::string_view bytes) const;
 
@@ -37,6 +40,8 @@ class BlobStore {
   absl::Status CommitPartial(const std::string& digest) const;
 
  private:
+  absl::Status Discard(const std::string& digest) const;
+
   const std::string root_;
 };
 

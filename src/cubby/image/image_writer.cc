@@ -5,12 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cubby/base/ids.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/image/digest.h"
+#include "cubby/image/reference.h"
 #include "cubby/status.h"
 #include "nlohmann/json.hpp"
 
@@ -87,6 +90,40 @@ absl::StatusOr<ImportedImage> ImportDockerArchive(const BlobStore& blobs, const 
   return imported;
 }
 
+// `docker save` puts only the tag into the annotation that other tools put the whole name into.
+const std::string& NameOf(const Descriptor& entry) {
+  return entry.full_name.empty() ? entry.reference_name : entry.full_name;
+}
+
+bool IsSameName(const std::string& one, const std::string& other) {
+  const absl::StatusOr<Reference> first = ParseReference(one);
+  const absl::StatusOr<Reference> second = ParseReference(other);
+  return first.ok() && second.ok() && first->ToString() == second->ToString();
+}
+
+// The entries of a layout's index.json that are the wanted image. Several images may stand in one
+// layout, and only a name tells them apart: another one must never be taken for it.
+absl::StatusOr<std::vector<Descriptor>> ChooseImage(const std::vector<Descriptor>& entries,
+                                                    const std::string& wanted_reference) {
+  std::vector<Descriptor> named;
+  std::set<std::string> names, digests;
+  for (const Descriptor& entry : entries) {
+    if (!wanted_reference.empty() && IsSameName(NameOf(entry), wanted_reference)) {
+      named.push_back(entry);
+    }
+    if (NameOf(entry).empty()) continue;
+    names.insert(NameOf(entry));
+    digests.insert(entry.digest);
+  }
+  if (!named.empty()) return named;
+  // One image under several names, or for several platforms.
+  if (digests.size() <= 1 || names.size() <= 1) return entries;
+  return absl::InvalidArgumentError(
+      absl::StrCat("image layout: it holds several images; name "
+                   "one of ",
+                   absl::StrJoin(names, ", ")));
+}
+
 absl::StatusOr<ImportedImage> ImportOciLayout(const BlobStore& blobs, const std::string& folder,
                                               const std::string& wanted_reference) {
   CUBBY_ASSIGN_OR_RETURN(const std::string text,
@@ -110,9 +147,12 @@ absl::StatusOr<ImportedImage> ImportOciLayout(const BlobStore& blobs, const std:
       CUBBY_RETURN_IF_ERROR(blobs.Put(imported.manifest_digest, bytes));
       return imported;
     }
-    const auto& entries = std::get<std::vector<Descriptor>>(parsed);
+    auto& entries = std::get<std::vector<Descriptor>>(parsed);
+    if (depth == 0) {
+      CUBBY_ASSIGN_OR_RETURN(entries, ChooseImage(entries, wanted_reference));
+    }
     CUBBY_ASSIGN_OR_RETURN(const Descriptor chosen, ChoosePlatform(entries, HostArchitecture()));
-    if (imported.reference.empty()) imported.reference = chosen.reference_name;
+    if (imported.reference.empty()) imported.reference = NameOf(chosen);
     CUBBY_ASSIGN_OR_RETURN(bytes, ReadSmallFile(blob_path(chosen.digest), kMaxManifestBytes));
     if (Sha256Of(bytes) != chosen.digest) {
       return absl::DataLossError(absl::StrCat("blob ", chosen.digest, " is damaged"));

@@ -15,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cubby/base/file.h"
+#include "cubby/base/log.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/base/unique_fd.h"
@@ -31,6 +33,7 @@ namespace {
 
 constexpr char kWhiteoutPrefix[] = ".wh.";
 constexpr char kOpaqueMarker[] = ".wh..wh..opq";
+constexpr char kMetadataPrefix[] = ".wh..wh.";
 constexpr size_t kReadBytes = 256 << 10;
 
 struct ArchiveCloser {
@@ -54,8 +57,9 @@ absl::Status ArchiveError(archive* a, absl::string_view what) {
 // First decompresses, hashing what comes out, and hands it to the tar reader above.
 class Decompressor {
  public:
-  static absl::StatusOr<std::unique_ptr<Decompressor>> Open(const std::string& blob) {
-    std::unique_ptr<Decompressor> self(new Decompressor);
+  static absl::StatusOr<std::unique_ptr<Decompressor>> Open(const std::string& blob,
+                                                            int64_t max_bytes) {
+    std::unique_ptr<Decompressor> self(new Decompressor(max_bytes));
     self->raw_.reset(archive_read_new());
     archive* raw = self->raw_.get();
     archive_read_support_filter_gzip(raw);
@@ -78,6 +82,10 @@ class Decompressor {
   static la_ssize_t Read(archive* tar, void* self_pointer, const void** buffer) {
     auto* self = static_cast<Decompressor*>(self_pointer);
     const la_ssize_t n = self->Next();
+    if (self->is_too_large()) {
+      archive_set_error(tar, EFBIG, "too large");
+      return ARCHIVE_FATAL;
+    }
     if (n < 0) {
       archive_set_error(tar, archive_errno(self->raw_.get()), "%s",
                         archive_error_string(self->raw_.get()));
@@ -91,24 +99,34 @@ class Decompressor {
   absl::StatusOr<std::string> Finish() {
     while (true) {
       const la_ssize_t n = Next();
+      if (is_too_large()) return TooLarge();
       if (n < 0) return ArchiveError(raw_.get(), "read layer");
       if (n == 0) return hash_.Finish();
     }
   }
 
+  [[nodiscard]] bool is_too_large() const { return passed_ > max_bytes_; }
+  [[nodiscard]] absl::Status TooLarge() const {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the layer's archive has more than ", max_bytes_, " bytes"));
+  }
+
  private:
-  Decompressor() : buffer_(kReadBytes, '\0') {}
+  explicit Decompressor(int64_t max_bytes) : max_bytes_(max_bytes), buffer_(kReadBytes, '\0') {}
 
   la_ssize_t Next() {
     if (at_end_) return 0;
     const la_ssize_t n = archive_read_data(raw_.get(), buffer_.data(), buffer_.size());
     if (n > 0) hash_.Update({buffer_.data(), static_cast<size_t>(n)});
+    if (n > 0) passed_ += n;
     if (n == 0) at_end_ = true;
     return n;
   }
 
+  const int64_t max_bytes_;
   UniqueArchive raw_;
   std::string buffer_;
+  int64_t passed_ = 0;
   Sha256 hash_;
   bool at_end_ = false;
 };
@@ -186,14 +204,15 @@ class Unpacker {
     if (was_hidden && unlinkat(parent.get(), name.c_str(), 0) != 0) {
       return ErrnoError(errno, "replace", path);
     }
-    if (mkdirat(parent.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
-      return ErrnoError(errno, "mkdir", path);
-    }
+    const bool is_new = mkdirat(parent.get(), name.c_str(), 0755) == 0;
+    if (!is_new && errno != EEXIST) return ErrnoError(errno, "mkdir", path);
     fd = OpenFolder(path);
-    if (fd.ok() && was_hidden) CUBBY_RETURN_IF_ERROR(MarkOpaque(fd->get(), path));
-    if (fd.ok()) return fd;
     // A dangling symlink: where it points is not ours to make.
-    return Refuse(entry, "a symlink on the way leads nowhere in the layer");
+    if (!fd.ok()) return Refuse(entry, "a symlink on the way leads nowhere in the layer");
+    // Whatever umask the caller has.
+    if (is_new && fchmod(fd->get(), 0755) != 0) return ErrnoError(errno, "chmod", path);
+    if (was_hidden) CUBBY_RETURN_IF_ERROR(MarkOpaque(fd->get(), path));
+    return fd;
   }
 
   absl::Status Unpack(archive* tar, archive_entry* entry) {
@@ -209,6 +228,8 @@ class Unpacker {
     if (name == kOpaqueMarker) {
       return MarkOpaque(parent.get(), clean);
     }
+    // What AUFS keeps for itself: nothing that a layer hides.
+    if (absl::StartsWith(name, kMetadataPrefix)) return absl::OkStatus();
     if (absl::StartsWith(name, kWhiteoutPrefix)) return Whiteout(parent.get(), name, clean);
     if (archive_entry_hardlink(entry) != nullptr) {
       return HardLink(parent.get(), name, clean, archive_entry_hardlink(entry));
@@ -377,8 +398,8 @@ class Unpacker {
     return absl::OkStatus();
   }
 
-  static absl::Status SetXattrs(archive_entry* entry, int parent, const std::string& name,
-                                const std::string& clean) {
+  absl::Status SetXattrs(archive_entry* entry, int parent, const std::string& name,
+                         const std::string& clean) {
     const char* key = nullptr;
     const void* value = nullptr;
     size_t size = 0;
@@ -387,9 +408,15 @@ class Unpacker {
       // trusted.overlay.* would let an image speak to our overlay.
       if (absl::StartsWith(key, "trusted.")) continue;
       const std::string path = absl::StrCat("/proc/self/fd/", parent, "/", name);
-      if (lsetxattr(path.c_str(), key, value, size, 0) != 0 && errno != EOPNOTSUPP) {
+      if (lsetxattr(path.c_str(), key, value, size, 0) == 0) continue;
+      if (errno != EOPNOTSUPP) {
         return ErrnoError(errno, absl::StrCat("set attribute ", key, " of"), clean);
       }
+      // One line a layer tells enough: on such a file system all of them are lost.
+      if (std::exchange(lost_xattr_, true)) continue;
+      Log(Severity::kWarning,
+          absl::StrCat("the file system of the images cannot keep attributes: ",
+                       absl::CHexEscape(key), " of ", absl::CHexEscape(clean), " is lost"));
     }
     return absl::OkStatus();
   }
@@ -411,6 +438,7 @@ class Unpacker {
   const UnpackLimits limits_;
   int64_t entries_ = 0;
   int64_t written_ = 0;
+  bool lost_xattr_ = false;
   std::vector<Folder> folders_;
 };
 
@@ -418,17 +446,22 @@ class Unpacker {
 
 absl::Status UnpackLayer(const std::string& blob, const std::string& target,
                          const std::string& diff_id, const UnpackLimits& limits) {
-  CUBBY_ASSIGN_OR_RETURN(const std::unique_ptr<Decompressor> input, Decompressor::Open(blob));
+  CUBBY_ASSIGN_OR_RETURN(const std::unique_ptr<Decompressor> input,
+                         Decompressor::Open(blob, limits.max_bytes + limits.max_overhead_bytes));
   UniqueArchive tar(archive_read_new());
   archive_read_support_format_tar(tar.get());
   archive_read_support_format_empty(tar.get());
   if (archive_read_open(tar.get(), input.get(), nullptr, Decompressor::Read, nullptr) !=
       ARCHIVE_OK) {
-    return ArchiveError(tar.get(), "open layer");
+    return input->is_too_large() ? input->TooLarge() : ArchiveError(tar.get(), "open layer");
   }
   unique_fd root(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, "open", target);
-  CUBBY_RETURN_IF_ERROR(Unpacker(std::move(root), limits).Run(tar.get()));
+  // A root that the archive does not name is as open as images have it, whatever the umask.
+  if (fchmod(root.get(), 0755) != 0) return ErrnoError(errno, "chmod", target);
+  const absl::Status unpacked = Unpacker(std::move(root), limits).Run(tar.get());
+  if (input->is_too_large()) return input->TooLarge();
+  CUBBY_RETURN_IF_ERROR(unpacked);
   CUBBY_ASSIGN_OR_RETURN(const std::string found, input->Finish());
   if (!diff_id.empty() && found != diff_id) {
     return absl::DataLossError(absl::StrCat("the layer's content has the digest ", found,

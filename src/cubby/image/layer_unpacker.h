@@ -13,6 +13,9 @@ namespace cubby {
 struct UnpackLimits {
   int64_t max_bytes = int64_t{64} << 30;  // of file content
   int64_t max_entries = 5000000;
+  // Of the archive besides file content: headers and padding. A few megabytes of blob can stand for
+  // terabytes of zeros.
+  int64_t max_overhead_bytes = int64_t{8} << 30;
 };
 
 // Unpacks `blob` (tar, plain or compressed with gzip, zstd, xz or bzip2) into the existing, empty

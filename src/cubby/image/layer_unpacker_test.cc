@@ -168,6 +168,61 @@ TEST_F(LayerUnpackerTest, WhiteoutsHideWhatIsBelowInARealOverlay) {
   ASSERT_EQ(umount(Path("merged").c_str()), 0);
 }
 
+TEST_F(LayerUnpackerTest, ModesDoNotDependOnTheUmask) {
+  const mode_t before = umask(077);
+  const absl::Status status = Unpack([](TarBuilder& tar) {
+    tar.File("no/parents/named", "x", {.mode = 0666});
+    tar.Folder("open", 01777);
+  });
+  umask(before);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Stat("").st_mode, S_IFDIR | 0755u);
+  EXPECT_EQ(Stat("no").st_mode, S_IFDIR | 0755u);
+  EXPECT_EQ(Stat("no/parents").st_mode, S_IFDIR | 0755u);
+  EXPECT_EQ(Stat("no/parents/named").st_mode, S_IFREG | 0666u);
+  EXPECT_EQ(Stat("open").st_mode, S_IFDIR | 01777u);
+}
+
+TEST_F(LayerUnpackerTest, CapabilitiesSurviveBesideAnOwnerAndSetuid) {
+  // struct vfs_ns_cap_data, revision 2, effective: CAP_NET_BIND_SERVICE.
+  const std::string capability("\1\0\0\2\0\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+  ASSERT_TRUE(Unpack([&](TarBuilder& tar) {
+                tar.File("server", "x",
+                         {.mode = 06755,
+                          .uid = 1000,
+                          .xattr_name = "security.capability",
+                          .xattr_value = capability});
+              }).ok());
+  char value[64] = {};
+  ASSERT_EQ(getxattr(Path("root/server").c_str(), "security.capability", value, sizeof(value)), 20);
+  EXPECT_EQ(std::string(value, 20), capability);
+  EXPECT_EQ(Stat("server").st_mode, S_IFREG | 06755u);
+  EXPECT_EQ(Stat("server").st_uid, 1000u);
+}
+
+TEST_F(LayerUnpackerTest, NamesThatAreNotAsciiSurviveInEveryLocale) {
+  const std::string utf8 = "F\xc5\x91tan\xc3\xba.crt", latin1 = "caf\xe9.txt";
+  for (const std::string& name : {utf8, latin1}) {
+    ASSERT_TRUE(Unpack([&](TarBuilder& tar) {
+                  tar.File(name, "x");
+                  tar.Symlink("symlink", name);
+                  tar.HardLink("hard", name);
+                }).ok());
+    EXPECT_EQ(Content(name), "x");
+    EXPECT_EQ(Content("symlink"), "x");
+    EXPECT_EQ(Content("hard"), "x");
+  }
+}
+
+TEST_F(LayerUnpackerTest, MetadataOfAufsIsNoPartOfTheImage) {
+  ASSERT_TRUE(Unpack([](TarBuilder& tar) {
+                tar.File(".wh..wh.aufs", "");
+                tar.Folder(".wh..wh.plnk");
+                tar.File("f", "");
+              }).ok());
+  EXPECT_THAT(*ListDirectory(Path("root")), testing::ElementsAre("f"));
+}
+
 TEST_F(LayerUnpackerTest, ImageCannotSpeakToOurOverlay) {
   const absl::Status status = Unpack([](TarBuilder& tar) {
     tar.File("f", "x", {.xattr_name = "trusted.overlay.redirect", .xattr_value = "/etc"});
@@ -182,6 +237,16 @@ TEST_F(LayerUnpackerTest, SizeAndCountAreBounded) {
   EXPECT_EQ(Unpack(big, Compression::kGzip, {.max_bytes = 99999}).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Unpack(big, Compression::kGzip, {.max_bytes = 100000}).ok());
+  // After its end an archive may go on with padding, which hardly takes space in the blob.
+  EXPECT_TRUE(Unpack([](TarBuilder& tar) { tar.File("f", "x"); }).ok());
+  std::string padded = *ReadSmallFile(Path("layer.tar"));
+  padded.append(1 << 20, '\0');
+  ASSERT_TRUE(WriteFileAtomically(Path("padded"), padded).ok());
+  ASSERT_TRUE(MakeDirectories(Path("p")).ok());
+  EXPECT_EQ(
+      UnpackLayer(Path("padded"), Path("p"), "", {.max_bytes = 1000, .max_overhead_bytes = 100000})
+          .code(),
+      absl::StatusCode::kResourceExhausted);
   const auto many = [](TarBuilder& tar) {
     for (int i = 0; i < 11; ++i) tar.File("f" + std::to_string(i), "");
   };

@@ -60,8 +60,9 @@ absl::StatusOr<Descriptor> ParseDescriptor(const json& object) {
   descriptor.architecture = GetString(platform, "architecture");
   descriptor.os = GetString(platform, "os");
   descriptor.variant = GetString(platform, "variant");
-  descriptor.reference_name =
-      GetString(GetObject(object, "annotations"), "org.opencontainers.image.ref.name");
+  const json& annotations = GetObject(object, "annotations");
+  descriptor.reference_name = GetString(annotations, "org.opencontainers.image.ref.name");
+  descriptor.full_name = GetString(annotations, "io.containerd.image.name");
   return descriptor;
 }
 

@@ -38,6 +38,7 @@ struct Descriptor {
   std::string os;
   std::string variant;
   std::string reference_name;  // annotation org.opencontainers.image.ref.name
+  std::string full_name;       // annotation io.containerd.image.name: Docker's, always complete
 };
 
 struct Manifest {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -15,28 +16,27 @@
 #include "absl/strings/str_cat.h"
 #include "cubby/base/file.h"
 #include "cubby/base/ids.h"
+#include "cubby/base/log.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/image/archive_file.h"
 #include "cubby/image/blob_store.h"
 #include "cubby/image/digest.h"
+#include "cubby/image/image_exporter.h"
 #include "cubby/image/image_index.h"
 #include "cubby/image/image_writer.h"
 #include "cubby/image/layer_unpacker.h"
 #include "cubby/image/manifest.h"
 #include "cubby/image/pull.h"
 #include "cubby/image/reference.h"
+#include "cubby/image/rootfs_record.h"
 #include "cubby/status.h"
-#include "nlohmann/json.hpp"
 
 namespace cubby {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kUnpackThreads = 2;
 
-// A pinned digest in a name must be what the name leads to.
 absl::StatusOr<std::string> FullName(const std::string& reference) {
   CUBBY_ASSIGN_OR_RETURN(const Reference parsed, ParseReference(reference));
   return parsed.ToString();
@@ -58,13 +58,6 @@ int64_t TreeBytes(const std::string& path) {
   return bytes;
 }
 
-// Work folders of imports and exports are locked by nobody: old ones belong to processes that died.
-bool IsAbandoned(const std::string& path) {
-  constexpr absl::Duration kOld = absl::Hours(24);
-  struct stat st {};
-  return stat(path.c_str(), &st) == 0 && absl::Now() - absl::TimeFromTimespec(st.st_mtim) > kOld;
-}
-
 class LocalImageStore : public ImageStore {
  public:
   explicit LocalImageStore(const StateDir& state)
@@ -75,6 +68,7 @@ class LocalImageStore : public ImageStore {
   absl::StatusOr<ImageInfo> Pull(const std::string& reference,
                                  const PullOptions& options) override {
     CUBBY_ASSIGN_OR_RETURN(const Reference parsed, ParseReference(reference));
+    CUBBY_ASSIGN_OR_RETURN(const FileLock lock, KeepFromPruning());
     CUBBY_ASSIGN_OR_RETURN(const std::string digest, PullImage(blobs_, parsed, options));
     if (options.progress) options.progress({.step = "unpacking"});
     return Adopt(parsed.ToString(), digest);
@@ -83,6 +77,7 @@ class LocalImageStore : public ImageStore {
   absl::StatusOr<ImageInfo> Import(const std::string& path, const std::string& reference) override {
     struct stat st {};
     if (stat(path.c_str(), &st) != 0) return ErrnoError(errno, "import", path);
+    CUBBY_ASSIGN_OR_RETURN(const FileLock lock, KeepFromPruning());
     absl::StatusOr<ImportedImage> imported;
     if (S_ISDIR(st.st_mode)) {
       imported = ImportFolder(blobs_, path, reference);
@@ -97,12 +92,19 @@ class LocalImageStore : public ImageStore {
       return absl::InvalidArgumentError(
           absl::StrCat("import ", path, ": the archive names no image; say how to call it"));
     }
-    CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(imported->reference));
-    return Adopt(name, imported->manifest_digest);
+    CUBBY_ASSIGN_OR_RETURN(const Reference name, ParseReference(imported->reference));
+    // A name that pins its bytes must not lead to others.
+    if (!name.digest.empty() && name.digest != imported->manifest_digest) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("import ", path, ": the image's digest is ", imported->manifest_digest,
+                       ", and not what the name pins; import it under a name without @"));
+    }
+    return Adopt(name.ToString(), imported->manifest_digest);
   }
 
   absl::StatusOr<ImageInfo> BuildBase(const BaseImageOptions& options) override {
     CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(options.reference));
+    CUBBY_ASSIGN_OR_RETURN(const FileLock lock, KeepFromPruning());
     CUBBY_ASSIGN_OR_RETURN(const TemporaryDirectory folder,
                            TemporaryDirectory::Create(root_ + "/partial", "base-"));
     CUBBY_ASSIGN_OR_RETURN(const std::string digest,
@@ -118,8 +120,14 @@ class LocalImageStore : public ImageStore {
     CUBBY_ASSIGN_OR_RETURN(const auto references, index_.Load());
     std::vector<ImageInfo> images;
     for (const auto& [reference, digest] : references) {
-      CUBBY_ASSIGN_OR_RETURN(ImageInfo info, Describe(reference, digest));
-      images.push_back(std::move(info));
+      absl::StatusOr<ImageInfo> info = Describe(reference, digest);
+      if (info.ok()) {
+        images.push_back(*std::move(info));
+      } else {
+        // A damaged image must not hide the others.
+        Log(Severity::kWarning,
+            absl::StrCat("image ", reference, " is not listed: ", info.status().message()));
+      }
     }
     return images;
   }
@@ -144,6 +152,12 @@ class LocalImageStore : public ImageStore {
   }
 
  private:
+  // Whoever adds to the store holds it shared until what was added has a name, and so needs no luck
+  // to be kept by a prune at the same time.
+  [[nodiscard]] std::string StoreLock() const { return root_ + "/locks/store"; }
+  [[nodiscard]] absl::StatusOr<FileLock> KeepFromPruning() const {
+    return FileLock::AcquireShared(StoreLock());
+  }
   [[nodiscard]] std::string LayerFolder(const std::string& digest) const {
     return absl::StrCat(root_, "/layers/", HexOf(digest));
   }
@@ -196,7 +210,7 @@ class LocalImageStore : public ImageStore {
   absl::Status UnpackOnce(const Descriptor& layer, const std::string& diff_id) const;
   absl::Status UnpackAll(const Parts& parts) const;
   absl::StatusOr<ImageRootfs> RootfsOf(const std::string& digest) const;
-  absl::StatusOr<ImageRootfs> LoadRootfs(const std::string& digest) const;
+  std::optional<ImageRootfs> LoadRootfs(const std::string& digest) const;
 
   const std::string root_;
   const BlobStore blobs_;
@@ -209,24 +223,17 @@ absl::Status LocalImageStore::UnpackOnce(const Descriptor& layer,
   if (FileExists(folder)) return absl::OkStatus();
   CUBBY_ASSIGN_OR_RETURN(const FileLock lock, blobs_.Lock(layer.digest));
   if (FileExists(folder)) return absl::OkStatus();
-  const std::string blob = blobs_.Path(layer.digest);
   const std::string building = absl::StrCat(folder, ".tmp-", RandomHex(4));
   CUBBY_RETURN_IF_ERROR(MakeDirectories(building, 0755));
-  absl::Status status = UnpackLayer(blob, building, diff_id);
+  absl::Status status = UnpackLayer(blobs_.Path(layer.digest), building, diff_id);
   if (absl::IsDataLoss(status)) {
-    // Only a blob that is whole may stay in the store: the next pull brings it anew.
-    absl::StatusOr<std::string> found = Sha256OfFile(blob);
-    if (found.ok() && *found != layer.digest) {
-      unlink(blob.c_str());
-      status = absl::DataLossError(absl::StrCat("layer ", layer.digest,
-                                                " was damaged in the store and is removed; pull "
-                                                "the image again"));
-    }
+    // Either the blob has rotted, or its maker was wrong.
+    if (absl::Status rotten = blobs_.Verify(layer.digest); !rotten.ok()) status = rotten;
   }
   if (status.ok() && rename(building.c_str(), folder.c_str()) != 0) {
     status = ErrnoError(errno, "rename", building);
   }
-  if (!status.ok()) RemoveTree(building).IgnoreError();  // Prune finds what could not go
+  if (!status.ok()) RemoveTree(building).IgnoreError();  // Prune takes what could not go
   return Annotate(status, absl::StrCat("unpack layer ", layer.digest));
 }
 
@@ -250,98 +257,75 @@ absl::Status LocalImageStore::UnpackAll(const Parts& parts) const {
   return first_error;
 }
 
-absl::StatusOr<ImageRootfs> LocalImageStore::LoadRootfs(const std::string& digest) const {
-  CUBBY_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(RootfsFile(digest)));
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object() || !object.contains("layers") || !object.contains("environment") ||
-      !object.contains("user")) {
-    return absl::NotFoundError("damaged");
-  }
-  ImageRootfs rootfs{.digest = digest};
-  rootfs.config.user = object["user"].get<std::string>();
-  rootfs.config.environment = object["environment"].get<std::vector<std::string>>();
-  rootfs.layer_digests = object["layers"].get<std::vector<std::string>>();
+std::optional<ImageRootfs> LocalImageStore::LoadRootfs(const std::string& digest) const {
+  const absl::StatusOr<std::string> text = ReadSmallFile(RootfsFile(digest), kMaxManifestBytes);
+  if (!text.ok()) return std::nullopt;
+  std::optional<RootfsRecord> record = ParseRootfsRecord(*text);
+  if (!record) return std::nullopt;
+  ImageRootfs rootfs{.digest = digest,
+                     .config = std::move(record->config),
+                     .layer_digests = std::move(record->layer_digests)};
   for (const std::string& layer : rootfs.layer_digests) {
     rootfs.layer_folders.push_back(LayerFolder(layer));
-    if (!FileExists(rootfs.layer_folders.back())) return absl::NotFoundError("pruned");
+    if (!FileExists(rootfs.layer_folders.back())) return std::nullopt;
   }
   return rootfs;
 }
 
 absl::StatusOr<ImageRootfs> LocalImageStore::RootfsOf(const std::string& digest) const {
   // Written by us once everything is unpacked: making a sandbox reads this one small file.
-  if (absl::StatusOr<ImageRootfs> known = LoadRootfs(digest); known.ok()) return known;
-  CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
+  if (std::optional<ImageRootfs> known = LoadRootfs(digest)) return *std::move(known);
+  CUBBY_ASSIGN_OR_RETURN(const FileLock lock, KeepFromPruning());
+  CUBBY_ASSIGN_OR_RETURN(Parts parts, LoadParts(digest));
   CUBBY_RETURN_IF_ERROR(UnpackAll(parts));
-  json layers = json::array();
-  for (const Descriptor& layer : parts.manifest.layers) layers.push_back(layer.digest);
-  const json object = {{"layers", layers},
-                       {"environment", parts.config.config.environment},
-                       {"user", parts.config.config.user}};
+  ImageRootfs rootfs{.digest = digest, .config = std::move(parts.config.config)};
+  for (const Descriptor& layer : parts.manifest.layers) {
+    rootfs.layer_digests.push_back(layer.digest);
+    rootfs.layer_folders.push_back(LayerFolder(layer.digest));
+  }
   CUBBY_RETURN_IF_ERROR(WriteFileAtomically(
-      RootfsFile(digest), object.dump(1, ' ', false, json::error_handler_t::replace)));
-  return LoadRootfs(digest);
+      RootfsFile(digest),
+      FormatRootfsRecord({.config = rootfs.config, .layer_digests = rootfs.layer_digests})));
+  return rootfs;
 }
 
 absl::Status LocalImageStore::Export(const std::string& reference, const std::string& path,
                                      ExportFormat format) {
+  CUBBY_ASSIGN_OR_RETURN(const FileLock lock, KeepFromPruning());
   CUBBY_ASSIGN_OR_RETURN(const std::string name, FullName(reference));
   CUBBY_ASSIGN_OR_RETURN(const std::string digest, index_.Find(name));
-  CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
-  if (FileExists(path)) {
-    return MakeError(absl::StatusCode::kAlreadyExists, absl::StrCat("export: ", path, " exists"),
-                     {.path = path});
-  }
-  std::vector<std::string> digests = {digest, parts.manifest.config.digest};
-  for (const Descriptor& layer : parts.manifest.layers) digests.push_back(layer.digest);
+  CUBBY_ASSIGN_OR_RETURN(Parts parts, LoadParts(digest));
   CUBBY_ASSIGN_OR_RETURN(const TemporaryDirectory work,
                          TemporaryDirectory::Create(root_ + "/partial", "export-"));
-  const bool in_place = format == ExportFormat::kOciLayout;
-  const std::string folder = in_place ? path : work.path() + "/image";
-  const auto copy = [this](const std::string& blob, const std::string& to) -> absl::Status {
-    CUBBY_RETURN_IF_ERROR(MakeDirectories(std::string(Dirname(to)), 0755));
-    return CopyFile(blobs_.Path(blob), to);
-  };
-  if (format == ExportFormat::kDockerArchive) {
-    json layers = json::array();
-    for (const Descriptor& layer : parts.manifest.layers) {
-      const std::string member = HexOf(layer.digest) + "/layer.tar";
-      CUBBY_RETURN_IF_ERROR(copy(layer.digest, JoinPath(folder, member)));
-      layers.push_back(member);
-    }
-    const std::string config = HexOf(parts.manifest.config.digest) + ".json";
-    CUBBY_RETURN_IF_ERROR(copy(parts.manifest.config.digest, JoinPath(folder, config)));
-    const json list = json::array({{{"Config", config}, {"RepoTags", {name}}, {"Layers", layers}}});
-    CUBBY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/manifest.json", list.dump(), 0644));
-  } else {
-    for (const std::string& blob : digests) {
-      CUBBY_RETURN_IF_ERROR(copy(blob, absl::StrCat(folder, "/blobs/sha256/", HexOf(blob))));
-    }
-    const json entry = {{"mediaType", kOciManifestType},
-                        {"digest", digest},
-                        {"size", FileBytes(blobs_.Path(digest))},
-                        {"annotations", {{"org.opencontainers.image.ref.name", name}}}};
-    const json list = {
-        {"schemaVersion", 2}, {"mediaType", kOciIndexType}, {"manifests", json::array({entry})}};
-    CUBBY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/index.json", list.dump(), 0644));
-    CUBBY_RETURN_IF_ERROR(
-        WriteFileAtomically(folder + "/oci-layout", R"({"imageLayoutVersion":"1.0.0"})", 0644));
-  }
-  return in_place ? absl::OkStatus() : CreateArchive(folder, path);
+  return ExportImage(
+      blobs_, {.reference = name, .manifest_digest = digest, .manifest = std::move(parts.manifest)},
+      format, work.path(), path);
 }
 
 absl::StatusOr<int64_t> LocalImageStore::Prune(const std::vector<std::string>& layers_in_use) {
+  // Alone with the store, everything that no name leads to is garbage: nobody is about to name it.
+  const absl::StatusOr<FileLock> lock = FileLock::TryAcquire(StoreLock());
+  if (!lock.ok()) {
+    return Annotate(lock.status(),
+                    "prune: an image is being pulled, imported, exported or unpacked; prune again "
+                    "afterwards");
+  }
   std::set<std::string> blobs_needed, layers_needed, images_needed;
   for (const std::string& layer : layers_in_use) {
     if (IsDigest(layer)) layers_needed.insert(HexOf(layer));
   }
   CUBBY_ASSIGN_OR_RETURN(const auto references, index_.Load());
   for (const auto& [reference, digest] : references) {
-    CUBBY_ASSIGN_OR_RETURN(const Parts parts, LoadParts(digest));
+    const absl::StatusOr<Parts> parts = LoadParts(digest);
+    // Its layers are not known, and so not what may go.
+    if (!parts.ok()) {
+      return Annotate(parts.status(),
+                      absl::StrCat("prune: image ", reference, " must be whole or removed"));
+    }
     images_needed.insert(HexOf(digest) + ".json");
     blobs_needed.insert(HexOf(digest));
-    blobs_needed.insert(HexOf(parts.manifest.config.digest));
-    for (const Descriptor& layer : parts.manifest.layers) {
+    blobs_needed.insert(HexOf(parts->manifest.config.digest));
+    for (const Descriptor& layer : parts->manifest.layers) {
       blobs_needed.insert(HexOf(layer.digest));
       layers_needed.insert(HexOf(layer.digest));
     }
@@ -352,11 +336,6 @@ absl::StatusOr<int64_t> LocalImageStore::Prune(const std::vector<std::string>& l
     CUBBY_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
     for (const std::string& name : names) {
       if (needed.contains(name)) continue;
-      // Somebody is fetching or unpacking it right now: it is not garbage.
-      const std::string hex = name.substr(0, 64);
-      if (!IsDigest("sha256:" + hex) && !IsAbandoned(JoinPath(folder, name))) continue;
-      absl::StatusOr<FileLock> lock = FileLock::TryAcquire(absl::StrCat(root_, "/locks/", hex));
-      if (!lock.ok()) continue;
       const std::string path = JoinPath(folder, name);
       freed += TreeBytes(path);
       CUBBY_RETURN_IF_ERROR(RemoveTree(path));

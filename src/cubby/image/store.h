@@ -96,7 +96,8 @@ class ImageStore {
   virtual absl::Status Remove(const std::string& reference) = 0;                // NOT_FOUND
 
   // Removes blobs and layers that no reference and no digest of `layers_in_use` needs, and
-  // abandoned downloads. Returns how many bytes were freed.
+  // abandoned downloads. Returns how many bytes were freed. UNAVAILABLE (retryable) while anybody
+  // pulls, imports, exports or unpacks.
   virtual absl::StatusOr<int64_t> Prune(const std::vector<std::string>& layers_in_use) = 0;
 
   // The unpacked image; unpacks what is not yet. NOT_FOUND when the reference is not in the store:

@@ -2,6 +2,7 @@
 
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -21,6 +22,7 @@
 namespace cubby {
 namespace {
 
+using nlohmann::json;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -58,10 +60,11 @@ class StoreTest : public testing::Test {
       layers.push_back(put(bytes, kOciLayerType));
       diff_ids.push_back(Sha256Of(bytes));
     }
-    const nlohmann::json config = {{"architecture", architecture},
-                                   {"os", "linux"},
-                                   {"config", {{"Env", {"A=1"}}, {"User", "agent"}}},
-                                   {"rootfs", {{"type", "layers"}, {"diff_ids", diff_ids}}}};
+    const nlohmann::json config = {
+        {"architecture", architecture},
+        {"os", "linux"},
+        {"config", {{"Env", {"A=1"}}, {"User", "agent"}, {"WorkingDir", "/w"}, {"Cmd", {"sh"}}}},
+        {"rootfs", {{"type", "layers"}, {"diff_ids", diff_ids}}}};
     const nlohmann::json manifest = {{"schemaVersion", 2},
                                      {"mediaType", kOciManifestType},
                                      {"config", put(config.dump(), kOciConfigType)},
@@ -130,6 +133,45 @@ TEST_F(StoreTest, ForeignToolsReadWhatIsExportedAndBack) {
   }
 }
 
+TEST_F(StoreTest, ImageOfALayoutIsTheOneThatIsNamed) {
+  const std::string one = MakeLayout("both", {"one"});
+  const json first = json::parse(*ReadSmallFile(one + "/index.json"))["manifests"][0];
+  const json second =
+      json::parse(*ReadSmallFile(MakeLayout("both", {"two"}) + "/index.json"))["manifests"][0];
+  const auto write = [&](json a, json b, const char* key, const char* name_a, const char* name_b) {
+    a["annotations"] = b["annotations"] = {{"org.opencontainers.image.ref.name", "1"}};
+    a["annotations"][key] = name_a;
+    b["annotations"][key] = name_b;
+    EXPECT_TRUE(WriteFileAtomically(one + "/index.json",
+                                    json{{"schemaVersion", 2}, {"manifests", {a, b}}}.dump())
+                    .ok());
+  };
+  // Docker's own form has the tag in the one annotation and the name in the other.
+  for (const char* key : {"org.opencontainers.image.ref.name", "io.containerd.image.name"}) {
+    write(first, second, key, "localhost/one:1", "localhost/two:1");
+    ASSERT_TRUE(store_->Import(one, "localhost/two:1").ok());
+    EXPECT_TRUE(FileExists(store_->Rootfs("localhost/two:1")->layer_folders.at(0) + "/two"));
+    for (const char* unclear : {"", "localhost/three:1"}) {
+      const absl::Status status = store_->Import(one, unclear).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(status.message()),
+                  testing::HasSubstr("localhost/one:1, localhost/two:1"));
+    }
+  }
+  // Two names of one image leave no doubt.
+  write(first, first, "io.containerd.image.name", "docker.io/library/one:1", "localhost/x:1");
+  EXPECT_EQ(store_->Import(one, "")->reference, "docker.io/library/one:1");
+}
+
+TEST_F(StoreTest, ImportedBytesMustBeThoseThatTheNamePins) {
+  const std::string layout = MakeLayout("in", {"a"});
+  const std::string digest = store_->Import(layout, "localhost/x:1")->digest;
+  EXPECT_TRUE(store_->Import(layout, "localhost/x@" + digest).ok());
+  const std::string other = "localhost/x@sha256:" + std::string(64, '0');
+  EXPECT_EQ(store_->Import(layout, other).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->Inspect(other).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(StoreTest, MissingImageTellsHowToGetIt) {
   const absl::Status status = store_->Rootfs("python:3.12-slim").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -160,6 +202,96 @@ TEST_F(StoreTest, LayerThatRotsInTheStoreIsNoticedAndRemoved) {
   ASSERT_TRUE(RemoveTree(Path("state/images/layers/" + HexOf(info->layers[0]))).ok());
   EXPECT_EQ(store_->Rootfs("localhost/x").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(FileExists(blob));
+}
+
+TEST_F(StoreTest, RootfsSaysAllOfTheConfigurationAlsoWhenItIsRemembered) {
+  const std::string digest = store_->Import(MakeLayout("in", {"a"}), "localhost/x")->digest;
+  const std::string record = Path("state/images/rootfs/" + HexOf(digest) + ".json");
+  // Remembered; forgotten; remembered by somebody who writes other things.
+  for (const char* content : {"", R"({"layers":1})", R"({"layers":[7],"user":7})", "{"}) {
+    if (*content != '\0') {
+      ASSERT_TRUE(WriteFileAtomically(record, content).ok());
+    }
+    absl::StatusOr<ImageRootfs> rootfs = store_->Rootfs("localhost/x");
+    ASSERT_TRUE(rootfs.ok()) << rootfs.status();
+    EXPECT_EQ(rootfs->config.working_directory, "/w");
+    EXPECT_THAT(rootfs->config.command, ElementsAre("sh"));
+    EXPECT_EQ(rootfs->config.architecture, HostArchitecture());
+    EXPECT_EQ(rootfs->layer_folders.size(), 1u);
+  }
+}
+
+TEST_F(StoreTest, DamagedImageHidesNoOtherAndAnImportHealsIt) {
+  const std::string layout = MakeLayout("in", {"a"});
+  ASSERT_TRUE(store_->Import(MakeLayout("other", {"b"}), "localhost/good").ok());
+  absl::StatusOr<ImageInfo> info = store_->Import(layout, "localhost/rotten");
+  ASSERT_TRUE(info.ok());
+  ASSERT_TRUE(WriteFileAtomically(BlobPath(info->digest), "{}").ok());
+  const absl::Status pruned = store_->Prune({}).status();
+  EXPECT_EQ(pruned.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(pruned.message()), testing::HasSubstr("localhost/rotten"));
+  ASSERT_EQ(store_->List()->size(), 1u);
+  EXPECT_EQ(store_->List()->at(0).reference, "localhost/good:latest");
+  ASSERT_TRUE(store_->Import(layout, "localhost/rotten").ok());
+  EXPECT_EQ(store_->List()->size(), 2u);
+  EXPECT_TRUE(store_->Prune({}).ok());
+}
+
+TEST_F(StoreTest, RottenLayerIsNeverExported) {
+  const std::string layout = MakeLayout("in", {"a"});
+  absl::StatusOr<ImageInfo> info = store_->Import(layout, "localhost/x");
+  ASSERT_TRUE(info.ok());
+  for (const auto format :
+       {ImageStore::ExportFormat::kOciLayout, ImageStore::ExportFormat::kOciArchive,
+        ImageStore::ExportFormat::kDockerArchive}) {
+    ASSERT_TRUE(WriteFileAtomically(BlobPath(info->layers[0]), std::string(2000, 'r')).ok());
+    EXPECT_EQ(store_->Export("localhost/x", Path("out/"), format).code(),
+              absl::StatusCode::kDataLoss);
+    EXPECT_FALSE(FileExists(Path("out")));
+    ASSERT_TRUE(store_->Import(layout, "localhost/x").ok());
+  }
+  EXPECT_TRUE(
+      store_->Export("localhost/x", Path("out/"), ImageStore::ExportFormat::kOciLayout).ok());
+  EXPECT_TRUE(FileExists(Path("out/index.json")));
+}
+
+TEST_F(StoreTest, ExportToAFullDiskLeavesNothing) {
+  std::vector<std::string> files;
+  for (int i = 0; i < 100; ++i) files.push_back("file" + std::to_string(i));
+  ASSERT_TRUE(store_->Import(MakeLayout("in", files), "localhost/big").ok());
+  ASSERT_TRUE(MakeDirectories(Path("small")).ok());
+  ASSERT_EQ(mount("none", Path("small").c_str(), "tmpfs", 0, "size=64k"), 0);
+  for (const auto format :
+       {ImageStore::ExportFormat::kOciLayout, ImageStore::ExportFormat::kOciArchive,
+        ImageStore::ExportFormat::kDockerArchive}) {
+    EXPECT_EQ(store_->Export("localhost/big", Path("small/out"), format).code(),
+              absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(*ListDirectory(Path("small")), IsEmpty());
+  }
+  EXPECT_THAT(*ListDirectory(Path("state/images/partial")), IsEmpty());
+  ASSERT_EQ(umount(Path("small").c_str()), 0);
+}
+
+TEST_F(StoreTest, ProcessesUnpackOnce) {
+  absl::StatusOr<ImageInfo> info = store_->Import(MakeLayout("in", {"a", "b", "c"}), "localhost/x");
+  ASSERT_TRUE(info.ok());
+  for (const char* folder : {"layers", "rootfs"}) {
+    ASSERT_TRUE(RemoveTree(Path(std::string("state/images/") + folder)).ok());
+  }
+  Reopen();  // makes the folders
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(store_->Rootfs("localhost/x").ok() ? 0 : 1);
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(ListDirectory(Path("state/images/layers"))->size(), 3u);
 }
 
 TEST_F(StoreTest, ManyCallersUnpackOnce) {
@@ -195,6 +327,27 @@ TEST_F(StoreTest, PruneKeepsWhatIsNamedOrInUse) {
   EXPECT_FALSE(FileExists(Path("state/images/layers/" + HexOf(gone->layers[0]))));
   EXPECT_FALSE(FileExists(BlobPath(gone->layers[0])));
   EXPECT_EQ(*store_->Prune(used->layers), 0) << "a second time there is nothing";
+}
+
+TEST_F(StoreTest, PruneWaitsForNobodyAndDisturbsNobody) {
+  ASSERT_TRUE(store_->Import(MakeLayout("in", {"a"}), "localhost/x").ok());
+  // What a process leaves that was killed on its way.
+  const std::string images = Path("state/images");
+  const std::string left[] = {images + "/partial/import-x7Hq1z/blobs",
+                              images + "/layers/" + std::string(64, 'a') + ".tmp-01020304/usr"};
+  for (const std::string& path : left) ASSERT_TRUE(MakeDirectories(path).ok());
+  {
+    const absl::StatusOr<FileLock> somebody = FileLock::AcquireShared(images + "/locks/store");
+    ASSERT_TRUE(somebody.ok());
+    const absl::Status status = store_->Prune({}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(IsRetryable(status));
+    for (const std::string& path : left) EXPECT_TRUE(FileExists(path));
+    EXPECT_TRUE(store_->Import(MakeLayout("two", {"b"}), "localhost/y").ok());
+  }
+  EXPECT_TRUE(store_->Prune({}).ok());
+  EXPECT_EQ(ListDirectory(images + "/layers")->size(), 2u);
+  EXPECT_THAT(*ListDirectory(images + "/partial"), IsEmpty());
 }
 
 TEST_F(StoreTest, FullDiskIsSaidAndLeavesNoHalfImage) {
