@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cubby/base/deadline.h"
@@ -28,6 +29,13 @@ struct SkippedFiles {
   uint64_t too_large = 0;  // above the size limit, or with a line longer than can be held
   uint64_t special = 0;    // FIFO, socket, device: never opened
   uint64_t symlinks = 0;   // never followed below the root
+
+  void Add(const SkippedFiles& other) {
+    binary += other.binary;
+    too_large += other.too_large;
+    special += other.special;
+    symlinks += other.symlinks;
+  }
 };
 
 struct Summary {
@@ -54,6 +62,17 @@ struct Summary {
     if (unreadable_paths.size() < kMaxUnreadablePaths) {
       unreadable_paths.push_back(std::move(shown_path));
     }
+  }
+  // Takes over what a part of the search counted.
+  void Add(Summary part) {
+    Truncate(part.truncation);
+    visited += part.visited;
+    ignored += part.ignored;
+    vanished += part.vanished;
+    utf16_files += part.utf16_files;
+    skipped.Add(part.skipped);
+    unreadable += part.unreadable - part.unreadable_paths.size();
+    for (std::string& path : part.unreadable_paths) AddUnreadable(std::move(path));
   }
   // After all was looked at that could be.
   void Finish() {

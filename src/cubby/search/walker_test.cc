@@ -172,7 +172,7 @@ TEST(Walker, AnArenaTooSmallForAFolderChangesNoResult) {
       tree.Folder(folder);
       expected.emplace_back(folder);
     }
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < 700; ++i) {
       const std::string name = absl::StrCat(i % 3 == 0 ? "commonprefix" : "", random() % 100000,
                                             "-", i, std::string(random() % 60, 'x'));
       const std::string path = JoinPath(folder, name);
@@ -208,7 +208,7 @@ TEST(Walker, WhatTheFilterDoesNotWantIsNotGiven) {
 TEST(Walker, DepthTakesNoDescriptors) {
   TestTree tree;
   unique_fd folder(open(tree.Path().c_str(), O_PATH | O_CLOEXEC));
-  constexpr int kDepth = 1500;
+  constexpr int kDepth = 400;
   for (int i = 0; i < kDepth; ++i) {
     ASSERT_EQ(mkdirat(folder.get(), "d", 0755), 0);
     ASSERT_EQ(mkdirat(folder.get(), "e", 0755), 0);
