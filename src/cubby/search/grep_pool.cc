@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,8 @@ namespace cubby::search {
 namespace {
 
 constexpr size_t kFilesPerBatch = 16;
+// Handed over at once, so that threads seldom meet.
+constexpr size_t kMatchesPerDelivery = 64;
 constexpr size_t kBatchesPerThread = 8;
 constexpr uint32_t kMaxThreads = 64;
 // Of all batches together 4 MiB, when they are few.
@@ -73,6 +76,7 @@ void GrepPool::SearchBatch(FileSearch* search, Batch* batch) {
   Summary counts;
   // Files of a batch are in order, so that more than is wanted of all is of no use.
   uint64_t left = wanted_;
+  std::vector<GrepMatch> found;
   for (const File& file : batch->files) {
     if (const Truncation cause = options_.walk.interrupt.Check(); cause != Truncation::kNone) {
       counts.Truncate(cause);
@@ -89,11 +93,13 @@ void GrepPool::SearchBatch(FileSearch* search, Batch* batch) {
       fd.reset(openat(file.folder->get(), name, kOpenFile));
       if (!fd.valid()) error = errno;
     }
-    const bool go_on = search->Search(error == 0 ? fd.get() : -error, root_.Shown(file.path),
-                                      &counts, [&](GrepMatch match) {
-                                        if (!Deliver(batch, std::move(match))) return false;
-                                        return --left > 0;
-                                      });
+    bool go_on = search->Search(
+        error == 0 ? fd.get() : -error, root_.Shown(file.path), &counts, [&](GrepMatch match) {
+          found.push_back(std::move(match));
+          if (--left == 0) return false;
+          return found.size() < kMatchesPerDelivery || Deliver(batch, &found);
+        });
+    go_on = Deliver(batch, &found) && go_on;
     if (!go_on) break;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -101,13 +107,17 @@ void GrepPool::SearchBatch(FileSearch* search, Batch* batch) {
   batch->files.clear();
 }
 
-bool GrepPool::Deliver(Batch* batch, GrepMatch match) {
+bool GrepPool::Deliver(Batch* batch, std::vector<GrepMatch>* found) {
+  if (found->empty()) return true;
+  size_t bytes = 0;
+  for (const GrepMatch& match : *found) bytes += BytesOf(match);
   std::unique_lock<std::mutex> lock(mutex_);
   // The head never waits for long: its results are taken as they come.
   work_.wait(lock, [&] { return stop_ || batch->ready_bytes < kResultBytesPerBatch; });
   if (stop_) return false;
-  batch->ready_bytes += BytesOf(match);
-  batch->ready.push_back(std::move(match));
+  batch->ready_bytes += bytes;
+  std::move(found->begin(), found->end(), std::back_inserter(batch->ready));
+  found->clear();
   if (batches_.front().get() == batch) progress_.notify_one();
   return true;
 }

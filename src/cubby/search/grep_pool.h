@@ -61,7 +61,7 @@ class GrepPool {
 
   void Work();
   void SearchBatch(class FileSearch* search, Batch* batch);
-  bool Deliver(Batch* batch, GrepMatch match);
+  bool Deliver(Batch* batch, std::vector<GrepMatch>* found);
   void Enqueue();
   bool TakeHead(std::unique_lock<std::mutex>* lock, Summary* summary, Emit emit);
 
