@@ -11,6 +11,8 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   # to run containers
   crun runc
+  # what search is measured against
+  fd-find ripgrep
   # to make the base image and to test
   mmdebstrap skopeo docker-registry apache2-utils attr busybox-static jq python3 git ca-certificates
   groff-base zsh

@@ -5,46 +5,82 @@
 namespace cubby::search {
 namespace {
 
-constexpr const char* kNames[] = {".git",        ".svn",         ".hg",
-                                  ".bzr",        "node_modules", "__pycache__",
-                                  ".venv",       "venv",         ".env",
-                                  "env",         ".tox",         ".nox",
-                                  ".eggs",       "*.egg-info",   "site-packages",
-                                  "dist",        "build",        ".next",
-                                  ".nuxt",       ".output",      ".turbo",
-                                  "target",      "out",          ".idea",
-                                  ".vscode",     "*.swp",        "*.swo",
-                                  "*~",          ".project",     ".classpath",
-                                  ".settings",   ".DS_Store",    "Thumbs.db",
-                                  "desktop.ini", "*.lnk",        "*.log",
-                                  "*.tmp",       "*.temp",       ".upload-*.part",
-                                  "*.bak",       "*.cache",      ".cache",
-                                  "logs",        ".coverage",    "coverage",
-                                  ".nyc_output", "htmlcov",      ".pytest_cache",
-                                  ".mypy_cache", ".ruff_cache"};
+constexpr absl::string_view kNames[] = {".git",        ".svn",         ".hg",
+                                        ".bzr",        "node_modules", "__pycache__",
+                                        ".venv",       "venv",         ".env",
+                                        "env",         ".tox",         ".nox",
+                                        ".eggs",       "*.egg-info",   "site-packages",
+                                        "dist",        "build",        ".next",
+                                        ".nuxt",       ".output",      ".turbo",
+                                        "target",      "out",          ".idea",
+                                        ".vscode",     "*.swp",        "*.swo",
+                                        "*~",          ".project",     ".classpath",
+                                        ".settings",   ".DS_Store",    "Thumbs.db",
+                                        "desktop.ini", "*.lnk",        "*.log",
+                                        "*.tmp",       "*.temp",       ".upload-*.part",
+                                        "*.bak",       "*.cache",      ".cache",
+                                        "logs",        ".coverage",    "coverage",
+                                        ".nyc_output", "htmlcov",      ".pytest_cache",
+                                        ".mypy_cache", ".ruff_cache"};
+static_assert(sizeof(kNames) / sizeof(kNames[0]) == 50);
 
 }  // namespace
 
+absl::Span<const absl::string_view> IgnoreRules::DefaultNames() { return kNames; }
+
 IgnoreRules::IgnoreRules() {
-  for (const char* entry : kNames) {
-    const absl::string_view text(entry);
-    const size_t star = text.find('*');
-    if (star == absl::string_view::npos) {
-      exact_.insert(entry);
-    } else {
-      wildcards_.push_back({.prefix = std::string(text.substr(0, star)),
-                            .suffix = std::string(text.substr(star + 1))});
-    }
+  for (absl::string_view entry : kNames) Add(entry);
+}
+
+IgnoreRules::IgnoreRules(absl::Span<const std::string> extra) : IgnoreRules() {
+  for (const std::string& entry : extra) Add(entry);
+}
+
+void IgnoreRules::Add(absl::string_view entry) {
+  Wildcard pieces;
+  size_t begin = 0;
+  for (size_t star = entry.find('*'); star != absl::string_view::npos;
+       star = entry.find('*', begin)) {
+    pieces.emplace_back(entry.substr(begin, star - begin));
+    begin = star + 1;
+  }
+  if (pieces.empty()) {
+    exact_.emplace(entry);
+    return;
+  }
+  pieces.emplace_back(entry.substr(begin));
+  if (pieces.back().empty()) {
+    open_ended_.push_back(std::move(pieces));
+  } else {
+    by_last_byte_[static_cast<unsigned char>(pieces.back().back())].push_back(std::move(pieces));
   }
 }
 
+// The first piece is a beginning, the last an end, and between them taking the leftmost place for
+// every piece in turn leaves the most room for those that follow: no backtracking.
+bool IgnoreRules::MatchesWildcard(const Wildcard& pieces, absl::string_view name) {
+  const std::string& first = pieces.front();
+  const std::string& last = pieces.back();
+  if (name.size() < first.size() + last.size()) return false;
+  if (!absl::StartsWith(name, first) || !absl::EndsWith(name, last)) return false;
+  name.remove_prefix(first.size());
+  name.remove_suffix(last.size());
+  for (size_t i = 1; i + 1 < pieces.size(); ++i) {
+    const size_t at = name.find(pieces[i]);
+    if (at == absl::string_view::npos) return false;
+    name.remove_prefix(at + pieces[i].size());
+  }
+  return true;
+}
+
 bool IgnoreRules::Matches(absl::string_view name) const {
-  if (exact_.contains(std::string(name))) return true;
-  for (const Wildcard& wildcard : wildcards_) {
-    if (name.size() >= wildcard.prefix.size() + wildcard.suffix.size() &&
-        absl::StartsWith(name, wildcard.prefix) && absl::EndsWith(name, wildcard.suffix)) {
-      return true;
-    }
+  if (name.empty()) return false;
+  if (exact_.contains(name)) return true;
+  for (const Wildcard& pieces : by_last_byte_[static_cast<unsigned char>(name.back())]) {
+    if (MatchesWildcard(pieces, name)) return true;
+  }
+  for (const Wildcard& pieces : open_ended_) {
+    if (MatchesWildcard(pieces, name)) return true;
   }
   return false;
 }
