@@ -80,6 +80,7 @@ class Execution {
   [[nodiscard]] bool dropped() const { return dropped_; }
 
   void Attach(Reader* reader) { readers_.insert(reader); }
+  [[nodiscard]] bool attached() const { return !readers_.empty(); }
   void Detach(Reader* reader);
   // The reader's offsets have moved: the command may go on writing.
   void OnConsumed();

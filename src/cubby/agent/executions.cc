@@ -215,25 +215,34 @@ absl::StatusOr<Executions::ExecutionPtr> Executions::Launch(const Stream& stream
   }
   auto execution = std::make_shared<Execution>(loop_, std::move(options));
   execution->was_out_of_memory = [this] { return OutOfMemory(); };
-  execution->on_finished = [this, raw = execution.get()] { OnFinished(raw); };
+  execution->on_finished = [this, id] {
+    finished_.push_back(id);
+    TrimFinished();
+  };
   CUBBY_RETURN_IF_ERROR(execution->Start(std::move(plan), notify_.get()));
   executions_[id] = execution;
   by_supervisor_[execution->supervisor()->pid()] = execution;
   return execution;
 }
 
-void Executions::OnFinished(Execution* execution) {
-  finished_.push_back(execution->id());
+void Executions::TrimFinished() {
+  size_t count = 0;
   size_t kept = 0;
+  std::vector<std::string> idle;  // oldest first
   for (const std::string& id : finished_) {
     auto found = executions_.find(id);
-    if (found != executions_.end()) kept += found->second->kept_bytes();
+    // A result that is on its way to its caller is not anybody's to drop.
+    if (found == executions_.end() || found->second->attached()) continue;
+    ++count;
+    kept += found->second->kept_bytes();
+    idle.push_back(id);
   }
-  // The newest stays in any case: its caller has not had a chance yet.
-  while (finished_.size() > 1 && (finished_.size() > kMaxKeptFinished || kept > kMaxKeptBytes)) {
-    auto found = executions_.find(finished_.front());
-    if (found != executions_.end()) kept -= std::min(kept, found->second->kept_bytes());
-    Forget(std::string(finished_.front()));
+  for (const std::string& id : idle) {
+    // One is kept whatever its size: its caller may be about to come back.
+    if (count <= 1 || (count <= kMaxKeptFinished && kept <= kMaxKeptBytes)) return;
+    --count;
+    kept -= executions_.find(id)->second->kept_bytes();
+    Forget(id);
   }
 }
 
@@ -401,6 +410,8 @@ Task<absl::Status> Executions::Serve(StreamPtr stream, ExecutionPtr execution, R
     executions_.erase(execution->id());
   } else if (acknowledged) {
     Forget(execution->id());
+  } else {
+    TrimFinished();
   }
   co_return status;
 }

@@ -50,7 +50,8 @@ class Executions {
   void ReapChildren();
   void OnNotified();
   bool OutOfMemory();
-  void OnFinished(Execution* execution);
+  // Forgets the oldest results that nobody is receiving, down to what may be kept.
+  void TrimFinished();
   void Forget(const std::string& id);
   void Remember(const std::string& id);
 

@@ -170,6 +170,24 @@ TEST_F(AgentSandboxTest, SameExecutionIdIsNeverRunTwice) {
   EXPECT_EQ(*ReadSmallFile(Path("ran")), "x\n");
 }
 
+// More results than are kept for callers that went away: none of those that are awaited is dropped.
+TEST_F(AgentSandboxTest, ResultsThatEndTogetherAllReachTheirCallers) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 150; ++i) {
+    threads.emplace_back([this] {
+      absl::StatusOr<ExecResult> result =
+          sandbox_.Execute(Command::Shell("while [ ! -e go ]; do sleep 0.02; done; echo result"),
+                           {.working_directory = folder_});
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->out.bytes, "result\n");
+      EXPECT_FALSE(result->out.truncated);
+    });
+  }
+  while (sandbox_.ListExecutions()->size() < 150) Run("sleep 0.05");
+  ASSERT_TRUE(sandbox_.WriteFile(Path("go"), "").ok());
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(AgentSandboxTest, HundredCommandsAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
@@ -179,7 +197,11 @@ TEST_F(AgentSandboxTest, HundredCommandsAtOnce) {
       absl::StatusOr<ExecResult> result =
           sandbox_.Execute(Command::Shell("read x; echo $x-$x"),
                            {.working_directory = folder_, .stdin_bytes = text + "\n"});
-      if (result.ok() && result->out.bytes == text + "-" + text + "\n") ++right;
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->out.bytes, text + "-" + text + "\n")
+          << "exit " << result->exit_code << ", total " << result->out.total_bytes << ", "
+          << result->err.bytes;
+      if (result->out.bytes == text + "-" + text + "\n") ++right;
     });
   }
   for (std::thread& thread : threads) thread.join();
