@@ -17,8 +17,8 @@ struct Promise {
   std::string unit;
 };
 
-// Rows "| `name` | work | peer | at most 2 times |" by name. DATA_LOSS for a row that cannot be
-// understood.
+// Rows "| `name` | work | peer | at most 2 times |" by name, above the file's first section.
+// DATA_LOSS for a row that cannot be understood.
 absl::StatusOr<std::map<std::string, Promise>> ReadPromises(const std::string& path);
 
 }  // namespace cubby::bench
