@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,8 +17,11 @@ namespace {
 
 // Frames below this size are gathered and written once per turn of the loop.
 constexpr size_t kGatherBytes = 16 << 10;
-// With more than that unwritten, streams wait.
+// With more than that unwritten, no more is read from the client.
 constexpr size_t kMaxBacklogBytes = 512 << 10;
+// What a socket is asked to hold: a bulk transfer should not stand still whenever one side waits
+// for a processor. The kernel gives less where it must.
+constexpr int kSendBufferBytes = 2 << 20;
 // Bytes that one turn reads from one connection before others have theirs.
 constexpr int kReadsPerTurn = 4;
 
@@ -31,7 +35,7 @@ Stream::~Stream() {
 }
 
 int64_t Stream::Credit() const {
-  if (!open() || connection_->backlog() > kMaxBacklogBytes) return 0;
+  if (!open() || connection_->congested_) return 0;
   return connection_->session_.SendCredit(id_);
 }
 
@@ -101,6 +105,8 @@ Connection::Connection(EventLoop* loop, unique_fd fd, wire::Hello hello, Serve s
 Connection::~Connection() = default;
 
 absl::Status Connection::Start() {
+  // Refused where the stream is no socket.
+  (void)setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &kSendBufferBytes, sizeof(kSendBufferBytes));
   watched_ = EPOLLIN;
   return loop_->Watch(fd_.get(), watched_,
                       [self = shared_from_this()](uint32_t events) { self->OnReady(events); });
@@ -218,6 +224,7 @@ void Connection::Write(absl::string_view header, absl::string_view payload) {
                       {const_cast<char*>(payload.data()), payload.size()}};
     const ssize_t n = writev(fd_.get(), parts, 2);
     if (n > 0) written = static_cast<size_t>(n);
+    congested_ = written < header.size() + payload.size();
   }
   if (written < header.size()) {
     out_.append(header.data() + written, header.size() - written);
@@ -237,7 +244,7 @@ void Connection::Write(absl::string_view header, absl::string_view payload) {
 void Connection::Flush() {
   flush_planned_ = false;
   if (!fd_.valid()) return;
-  const bool was_full = backlog() > kMaxBacklogBytes;
+  const bool was_congested = congested_;
   while (backlog() > 0) {
     const ssize_t n = write(fd_.get(), out_.data() + out_begin_, backlog());
     if (n < 0 && errno == EINTR) continue;
@@ -248,9 +255,10 @@ void Connection::Flush() {
     }
     out_begin_ += static_cast<size_t>(n);
   }
-  if (backlog() == 0) {
-    // Large buffers are given back, small ones are kept for the next turn.
-    if (out_.capacity() > kGatherBytes * 4) {
+  congested_ = backlog() > 0;
+  if (!congested_) {
+    // Large buffers are given back, others are kept: fresh memory costs more than copying to it.
+    if (out_.capacity() > kMaxBacklogBytes) {
       std::string().swap(out_);
     } else {
       out_.clear();
@@ -258,7 +266,7 @@ void Connection::Flush() {
     out_begin_ = 0;
   }
   UpdateWatch();
-  if (was_full && backlog() <= kMaxBacklogBytes) {
+  if (was_congested && !congested_) {
     for (auto& [id, weak] : streams_) {
       if (StreamPtr stream = weak.lock()) stream->waker.Wake();
     }

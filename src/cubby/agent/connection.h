@@ -117,6 +117,7 @@ class Connection : public std::enable_shared_from_this<Connection>,
   std::string out_;  // frames that are not yet written
   size_t out_begin_ = 0;
   bool flush_planned_ = false;
+  bool congested_ = false;  // the client has not taken what was written: streams wait
   uint32_t watched_ = 0;
 };
 

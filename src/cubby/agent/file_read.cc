@@ -17,7 +17,7 @@
 namespace cubby::agent {
 namespace {
 
-constexpr size_t kReadBytes = 256 << 10;
+constexpr size_t kReadBytes = 128 << 10;
 
 // Which bytes of a file a request wants, found while they pass.
 class LineRange {

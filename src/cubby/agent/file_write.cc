@@ -17,7 +17,7 @@ namespace cubby::agent {
 namespace {
 
 constexpr mode_t kNewFileMode = 0644;
-constexpr uint32_t kUploadWindowBytes = 1 << 20;
+constexpr uint32_t kUploadWindowBytes = 4 << 20;
 
 absl::Status WriteAllTo(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {

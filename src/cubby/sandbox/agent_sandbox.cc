@@ -23,7 +23,7 @@ constexpr absl::Duration kCallDeadline = absl::Seconds(60);
 constexpr absl::Duration kStall = absl::Seconds(60);
 // Enough for a fast connection to be busy while each side handles what it has.
 constexpr uint32_t kBulkWindowBytes = 1 << 20;
-constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kPieceBytes = 128 << 10;
 // A hostile agent cannot make a listing grow without bound.
 constexpr int64_t kMaxListedEntries = 1000000;
 constexpr size_t kMaxListedExecutions = 100000;
@@ -191,6 +191,7 @@ absl::StatusOr<FileContent> AgentSandbox::Read(absl::string_view path, const Rea
     switch (received->kind) {
       case Received::Kind::kData:
         CUBBY_RETURN_IF_ERROR(sink(received->bytes));
+        stream.Recycle(std::move(received->bytes));
         break;
       case Received::Kind::kEvent:
         if (received->event.has_file_opened()) {

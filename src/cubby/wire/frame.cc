@@ -21,6 +21,13 @@ void Store32(uint32_t value, char* at) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<char>(value >> (8 * i));
 }
 
+FrameHeader DecodeHeader(const char* at) {
+  return {.length = Load32(at),
+          .stream = Load32(at + 4),
+          .kind = static_cast<FrameKind>(at[8]),
+          .flags = static_cast<uint8_t>(at[9])};
+}
+
 absl::Status CheckHeader(const FrameHeader& header, absl::string_view padding) {
   const auto refuse = [&header](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("agent protocol: ", why, " (kind ",
@@ -100,13 +107,21 @@ char* FrameParser::Space(size_t* size) {
 
 void FrameParser::Filled(size_t size) { end_ += size; }
 
+std::optional<FrameParser::Partial> FrameParser::TakePartial(size_t large) {
+  if (end_ - begin_ < kHeaderBytes) return std::nullopt;
+  const char* at = buffer_.data() + begin_;
+  const FrameHeader header = DecodeHeader(at);
+  if (header.kind != FrameKind::kData || header.length < large) return std::nullopt;
+  const absl::string_view received(at + kHeaderBytes, end_ - begin_ - kHeaderBytes);
+  begin_ = end_;
+  last_length_ = header.length;
+  return Partial{.header = header, .received = received};
+}
+
 absl::StatusOr<std::optional<Frame>> FrameParser::Next() {
   if (end_ - begin_ < kHeaderBytes) return std::nullopt;
   const char* at = buffer_.data() + begin_;
-  const FrameHeader header{.length = Load32(at),
-                           .stream = Load32(at + 4),
-                           .kind = static_cast<FrameKind>(at[8]),
-                           .flags = static_cast<uint8_t>(at[9])};
+  const FrameHeader header = DecodeHeader(at);
   if (absl::Status status = CheckHeader(header, {at + 10, 2}); !status.ok()) return status;
   if (end_ - begin_ < kHeaderBytes + header.length) return std::nullopt;
   begin_ += kHeaderBytes + header.length;

@@ -74,6 +74,15 @@ class FrameParser {
   // length for its kind); the connection must end.
   absl::StatusOr<std::optional<Frame>> Next();
 
+  // After Next gave nothing: takes the data frame that has begun to come, when its payload has at
+  // least `large` bytes. The caller reads the rest of the payload by itself, and only what comes
+  // after it goes through here.
+  struct Partial {
+    FrameHeader header;
+    absl::string_view received;  // of the payload; valid until the next call of the parser
+  };
+  std::optional<Partial> TakePartial(size_t large);
+
  private:
   // Room for two whole frames, so that a bulk stream is read with few calls.
   static constexpr size_t kBufferBytes = 2 * (kHeaderBytes + kMaxPayloadBytes);
