@@ -25,6 +25,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cubby/file_type.h"
+#include "cubby/search.h"
 #include "cubby/status.h"
 
 namespace cubby {
@@ -125,8 +127,6 @@ struct ExecutionInfo {
   absl::Duration age;
 };
 
-enum class FileType { kFile, kDirectory, kSymlink, kFifo, kSocket, kCharDevice, kBlockDevice };
-
 struct FileInfo {
   std::string path;
   FileType type = FileType::kFile;
@@ -173,16 +173,15 @@ struct DownloadOptions {
 };
 
 struct ListOptions {
-  int max_depth = 2;               // 1: direct children
-  int64_t max_entries = 10000;     // more: `truncated`
-  bool apply_ignore_rules = true;  // the 50 names of common clutter, below the root only
+  int max_depth = 2;             // 1: direct children
+  int64_t max_results = 10'000;  // at most 1,000,000
+  IgnoreOptions ignore;
+  absl::Duration timeout = absl::Seconds(60);
 };
 
 struct DirectoryListing {
-  std::vector<FileInfo> entries;  // in path order (bytes), root excluded
-  bool truncated = false;         // at least one more entry exists, or a part was unreadable
-  int64_t unreadable = 0;         // folders that could not be read
-  int64_t ignored = 0;            // entries left out by the ignore rules (not descended)
+  std::vector<FileInfo> entries;  // in path order, root excluded
+  SearchSummary summary;
 };
 
 struct RemoveOptions {
@@ -253,9 +252,35 @@ class Sandbox {
   absl::StatusOr<std::string> DownloadFile(absl::string_view path,
                                            const DownloadOptions& options = {});
 
-  // NOT_FOUND when missing, FAILED_PRECONDITION for a file.
-  virtual absl::StatusOr<DirectoryListing> ListDir(absl::string_view path,
-                                                   const ListOptions& options = {}) = 0;
+  // Searches run inside the sandbox. They take a root, which must be there: NOT_FOUND; a file where
+  // a folder is needed is FAILED_PRECONDITION. Symlinks below it are reported and not followed.
+  // Results come in path order (folders before what is in them, names by their bytes) and carry
+  // paths that every other call takes. A search that could not finish is not an error: its summary
+  // says that it is truncated, and why.
+  //
+  // The variants that end in To deliver results as they are found, in batches, while the search
+  // goes on; a sink that returns false ends it. They return the summary. The others gather at most
+  // 256 MiB (RESOURCE_EXHAUSTED).
+  absl::StatusOr<DirectoryListing> ListDir(absl::string_view root, const ListOptions& options = {});
+  virtual absl::StatusOr<SearchSummary> ListDirTo(absl::string_view root,
+                                                  const ListOptions& options,
+                                                  const ResultSink<FileInfo>& sink) = 0;
+
+  // Paths that match a glob pattern: see GlobOptions::rules. INVALID_ARGUMENT: not a pattern.
+  absl::StatusOr<GlobResult> Glob(absl::string_view root, absl::string_view pattern,
+                                  const GlobOptions& options = {});
+  virtual absl::StatusOr<SearchSummary> GlobTo(absl::string_view root, absl::string_view pattern,
+                                               const GlobOptions& options,
+                                               const ResultSink<GlobMatch>& sink) = 0;
+
+  // Lines that match a regular expression (RE2's syntax) or a string. The root may be a file.
+  // INVALID_ARGUMENT: a wrong or unsupported pattern (look-around, back-references), named.
+  absl::StatusOr<GrepResult> Grep(absl::string_view root, absl::string_view pattern,
+                                  const GrepOptions& options = {});
+  virtual absl::StatusOr<SearchSummary> GrepTo(absl::string_view root, absl::string_view pattern,
+                                               const GrepOptions& options,
+                                               const ResultSink<GrepMatch>& sink) = 0;
+
   // Of the path itself, not of what a last symlink points to.
   virtual absl::StatusOr<FileInfo> Stat(absl::string_view path) = 0;
   virtual absl::Status MakeDir(absl::string_view path) = 0;  // with parents; existing is fine

@@ -69,6 +69,7 @@ Agent::Agent(EventLoop* loop, GuestFiles files)
       memory_("/sys/fs/cgroup"),
       executions_(loop, &files_in_root_, &settings_, &memory_),
       files_(&files_in_root_, &settings_),
+      searches_(loop, &files_in_root_, &settings_),
       tunnels_(loop),
       started_at_(MonotonicNow()) {
   hello_.set_version(wire::kProtocolVersion);
@@ -144,7 +145,11 @@ Task<absl::Status> Agent::Dispatch(StreamPtr stream, wire::Request request) {
     case Call::kStat:
       co_return co_await files_.Stat(stream, std::move(*request.mutable_stat()));
     case Call::kList:
-      co_return co_await files_.List(stream, std::move(*request.mutable_list()));
+      co_return co_await searches_.List(stream, std::move(*request.mutable_list()));
+    case Call::kGlob:
+      co_return co_await searches_.Glob(stream, std::move(*request.mutable_glob()));
+    case Call::kGrep:
+      co_return co_await searches_.Grep(stream, std::move(*request.mutable_grep()));
     case Call::kMakeDir:
       co_return files_.MakeDir(request.make_dir());
     case Call::kRemove:

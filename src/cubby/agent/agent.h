@@ -20,6 +20,7 @@
 #include "cubby/agent/files.h"
 #include "cubby/agent/guest_files.h"
 #include "cubby/agent/memory_cgroup.h"
+#include "cubby/agent/searches.h"
 #include "cubby/agent/settings.h"
 #include "cubby/agent/tunnel.h"
 #include "cubby/base/unique_fd.h"
@@ -51,6 +52,7 @@ class Agent {
   MemoryCgroup memory_;
   Executions executions_;
   Files files_;
+  Searches searches_;
   Tunnels tunnels_;
   wire::Hello hello_;
   absl::Duration started_at_;

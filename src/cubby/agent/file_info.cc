@@ -9,7 +9,6 @@
 #include "cubby/status.h"
 
 namespace cubby::agent {
-namespace {
 
 void Describe(const struct stat& st, wire::File* file) {
   file->set_type(st.st_mode & S_IFMT);
@@ -19,8 +18,6 @@ void Describe(const struct stat& st, wire::File* file) {
   file->set_gid(st.st_gid);
   file->set_modified_ns(st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec);
 }
-
-}  // namespace
 
 absl::Status StatEntry(int directory, const std::string& name, const std::string& path,
                        wire::File* file) {

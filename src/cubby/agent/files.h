@@ -7,7 +7,6 @@
 #include "cubby/agent/guest_files.h"
 #include "cubby/agent/settings.h"
 #include "cubby/agent/task.h"
-#include "cubby/search/ignore_rules.h"
 
 namespace cubby::agent {
 
@@ -18,7 +17,6 @@ class Files {
   Task<absl::Status> Read(StreamPtr stream, wire::ReadFile request);
   Task<absl::Status> Write(StreamPtr stream, wire::WriteFile request);
   Task<absl::Status> Stat(StreamPtr stream, wire::Stat request);
-  Task<absl::Status> List(StreamPtr stream, wire::List request);
   absl::Status MakeDir(const wire::MakeDir& request);
   Task<absl::Status> Remove(StreamPtr stream, wire::Remove request);
   absl::Status Rename(const wire::Rename& request);
@@ -29,7 +27,6 @@ class Files {
 
   const GuestFiles* files_;
   const Settings* settings_;
-  const search::IgnoreRules ignore_;
 };
 
 }  // namespace cubby::agent

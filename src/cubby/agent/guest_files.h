@@ -48,6 +48,8 @@ class GuestFiles {
   // A whole small file; NOT_FOUND, or RESOURCE_EXHAUSTED above 1 MiB.
   absl::StatusOr<std::string> ReadSmall(const std::string& path) const;
 
+  [[nodiscard]] int root() const { return root_.get(); }
+
  private:
   explicit GuestFiles(unique_fd root) : root_(std::move(root)) {}
   absl::StatusOr<Entry> LocateDepth(const std::string& path, LastLink last, Parents parents,

@@ -18,7 +18,7 @@ absl::StatusOr<bool> IsFolderInSandbox(Sandbox& sandbox, const std::string& path
   CUBBY_ASSIGN_OR_RETURN(const FileInfo info, sandbox.Stat(path));
   if (info.type != FileType::kSymlink) return info.type == FileType::kDirectory;
   // Stat is of the link itself; listing follows it.
-  const absl::Status listed = sandbox.ListDir(path, {.max_depth = 1, .max_entries = 1}).status();
+  const absl::Status listed = sandbox.ListDir(path, {.max_depth = 1, .max_results = 1}).status();
   if (listed.ok()) return true;
   if (absl::IsFailedPrecondition(listed)) return false;
   return listed;

@@ -42,9 +42,9 @@ class Copier {
     ++report_->directories;
     CUBBY_ASSIGN_OR_RETURN(const DirectoryListing listing,
                            sandbox_.ListDir(source, {.max_depth = 1,
-                                                     .max_entries = kMaxEntriesPerFolder,
-                                                     .apply_ignore_rules = false}));
-    if (listing.truncated) {
+                                                     .max_results = kMaxEntriesPerFolder,
+                                                     .ignore = {.defaults = false}}));
+    if (listing.summary.truncated()) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the folder ", source, " has more than ", kMaxEntriesPerFolder,
                        " entries or could not be read whole; copy its parts one by one"));

@@ -17,31 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cubby/base/file.h"
+#include "cubby/base/file_mode.h"
 #include "cubby/base/ids.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/status.h"
 
 namespace cubby::cli {
 namespace {
-
-FileType TypeOf(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFDIR:
-      return FileType::kDirectory;
-    case S_IFLNK:
-      return FileType::kSymlink;
-    case S_IFIFO:
-      return FileType::kFifo;
-    case S_IFSOCK:
-      return FileType::kSocket;
-    case S_IFCHR:
-      return FileType::kCharDevice;
-    case S_IFBLK:
-      return FileType::kBlockDevice;
-    default:
-      return FileType::kFile;
-  }
-}
 
 absl::Status CheckName(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
@@ -134,7 +116,7 @@ absl::StatusOr<FileInfo> HostTree::Stat(const std::string& path) const {
       info.link_target.assign(target, static_cast<size_t>(length));
     }
   }
-  info.type = TypeOf(status.st_mode);
+  info.type = FileTypeOf(status.st_mode);
   info.size_bytes = status.st_size;
   info.mode = status.st_mode & 07777;
   return info;

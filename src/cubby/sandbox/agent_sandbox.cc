@@ -1,7 +1,5 @@
 #include "cubby/sandbox/agent_sandbox.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/sandbox/agent_execution.h"
+#include "cubby/sandbox/agent_search.h"
 #include "cubby/status.h"
 
 namespace cubby {
@@ -24,42 +23,11 @@ constexpr absl::Duration kStall = absl::Seconds(60);
 // Enough for a fast connection to be busy while each side handles what it has.
 constexpr uint32_t kBulkWindowBytes = 1 << 20;
 constexpr size_t kPieceBytes = 128 << 10;
-// A hostile agent cannot make a listing grow without bound.
-constexpr int64_t kMaxListedEntries = 1000000;
+// A hostile agent cannot make a list grow without bound.
 constexpr size_t kMaxListedExecutions = 100000;
 
 const char* const kStandardFolders[] = {"/mnt/user-data/workspace", "/mnt/user-data/uploads",
                                         "/mnt/user-data/outputs", "/mnt/skills"};
-
-FileType TypeOf(uint32_t format) {
-  switch (format) {
-    case S_IFDIR:
-      return FileType::kDirectory;
-    case S_IFLNK:
-      return FileType::kSymlink;
-    case S_IFIFO:
-      return FileType::kFifo;
-    case S_IFSOCK:
-      return FileType::kSocket;
-    case S_IFCHR:
-      return FileType::kCharDevice;
-    case S_IFBLK:
-      return FileType::kBlockDevice;
-    default:
-      return FileType::kFile;
-  }
-}
-
-FileInfo ToFileInfo(wire::File file) {
-  return {.path = std::move(*file.mutable_path()),
-          .type = TypeOf(file.type()),
-          .size_bytes = static_cast<int64_t>(file.size()),
-          .mode = file.mode(),
-          .uid = file.uid(),
-          .gid = file.gid(),
-          .modified = absl::FromUnixNanos(file.modified_ns()),
-          .link_target = std::move(*file.mutable_link_target())};
-}
 
 absl::Status CheckRange(const ReadOptions& options) {
   const bool by_line = options.start_line.has_value() || options.end_line.has_value();
@@ -274,40 +242,24 @@ absl::Status AgentSandbox::WriteFileFrom(absl::string_view path, const ByteSourc
   return link_->Explain(stream.Finish(Deadline::After(kStall)));
 }
 
-absl::StatusOr<DirectoryListing> AgentSandbox::ListDir(absl::string_view path,
-                                                       const ListOptions& options) {
-  CUBBY_ASSIGN_OR_RETURN(const std::string normal, NormalizePath(path));
-  if (options.max_depth < 1 || options.max_entries < 0 || options.max_entries > kMaxListedEntries) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "list: max_depth must be at least 1, max_entries between 0 and ", kMaxListedEntries));
-  }
-  wire::Request request;
-  wire::List* list = request.mutable_list();
-  list->set_path(normal);
-  list->set_max_depth(static_cast<uint32_t>(options.max_depth));
-  list->set_max_entries(static_cast<uint64_t>(options.max_entries));
-  list->set_apply_ignore_rules(options.apply_ignore_rules);
-  CUBBY_ASSIGN_OR_RETURN(ClientStream stream, link_->Open(std::move(request), Link::Input::kNone,
-                                                          Deadline::After(kStall)));
-  DirectoryListing listing;
-  while (true) {
-    absl::StatusOr<Received> received = stream.Next(Deadline::After(kStall));
-    if (!received.ok()) return link_->Explain(received.status());
-    if (received->kind == Received::Kind::kEnd) {
-      if (!received->status.ok()) return received->status;
-      return listing;
-    }
-    wire::FileList* files = received->event.mutable_files();
-    if (static_cast<int64_t>(listing.entries.size()) + files->files_size() > options.max_entries) {
-      return absl::InternalError("the agent lists more entries than were asked for");
-    }
-    for (wire::File& file : *files->mutable_files()) {
-      listing.entries.push_back(ToFileInfo(std::move(file)));
-    }
-    listing.truncated = files->truncated();
-    listing.unreadable = static_cast<int64_t>(files->unreadable());
-    listing.ignored = static_cast<int64_t>(files->ignored());
-  }
+absl::StatusOr<SearchSummary> AgentSandbox::ListDirTo(absl::string_view root,
+                                                      const ListOptions& options,
+                                                      const ResultSink<FileInfo>& sink) {
+  return ListOverAgent(link_.get(), root, options, sink);
+}
+
+absl::StatusOr<SearchSummary> AgentSandbox::GlobTo(absl::string_view root,
+                                                   absl::string_view pattern,
+                                                   const GlobOptions& options,
+                                                   const ResultSink<GlobMatch>& sink) {
+  return GlobOverAgent(link_.get(), root, pattern, options, sink);
+}
+
+absl::StatusOr<SearchSummary> AgentSandbox::GrepTo(absl::string_view root,
+                                                   absl::string_view pattern,
+                                                   const GrepOptions& options,
+                                                   const ResultSink<GrepMatch>& sink) {
+  return GrepOverAgent(link_.get(), root, pattern, options, sink);
 }
 
 absl::StatusOr<FileInfo> AgentSandbox::Stat(absl::string_view path) {

@@ -41,8 +41,14 @@ class AgentSandbox : public Sandbox {
                          const WriteOptions& options) override;
   absl::Status WriteFileFrom(absl::string_view path, const ByteSource& source,
                              const WriteOptions& options) override;
-  absl::StatusOr<DirectoryListing> ListDir(absl::string_view path,
-                                           const ListOptions& options) override;
+  absl::StatusOr<SearchSummary> ListDirTo(absl::string_view root, const ListOptions& options,
+                                          const ResultSink<FileInfo>& sink) override;
+  absl::StatusOr<SearchSummary> GlobTo(absl::string_view root, absl::string_view pattern,
+                                       const GlobOptions& options,
+                                       const ResultSink<GlobMatch>& sink) override;
+  absl::StatusOr<SearchSummary> GrepTo(absl::string_view root, absl::string_view pattern,
+                                       const GrepOptions& options,
+                                       const ResultSink<GrepMatch>& sink) override;
   absl::StatusOr<FileInfo> Stat(absl::string_view path) override;
   absl::Status MakeDir(absl::string_view path) override;
   absl::Status Remove(absl::string_view path, const RemoveOptions& options) override;

@@ -1,5 +1,5 @@
 // The contract over a real agent that runs on the host. What needs a machine of its own (users,
-// limits, an image without a shell) is in tests/conformance.
+// limits, an image without a shell) is tested with containers.
 #include "cubby/sandbox/agent_sandbox.h"
 
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <atomic>
 #include <thread>
 
-#include "cubby/agent/testing/host_agent.h"
+#include "cubby/sandbox/testing/host_sandbox.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,27 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class AgentSandboxTest : public testing::Test {
- protected:
-  AgentSandboxTest()
-      : agent_(agent::HostAgent::Start()),
-        implementation_("0123456789abcdef", [this] { return agent_->Connect(); }),
-        sandbox_(implementation_),
-        folder_(agent_->folder()) {}
-
-  ExecResult Run(const std::string& script, ExecOptions options = {}) {
-    if (options.working_directory.empty()) options.working_directory = folder_;
-    absl::StatusOr<ExecResult> result = sandbox_.Execute(Command::Shell(script), options);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? *result : ExecResult{.exit_code = -1};
-  }
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
-
-  std::unique_ptr<agent::HostAgent> agent_;
-  AgentSandbox implementation_;
-  Sandbox& sandbox_;
-  const std::string folder_;
-};
+using AgentSandboxTest = HostSandboxTest;
 
 TEST_F(AgentSandboxTest, ExecuteReturnsBothStreamsAndTheExitCode) {
   const ExecResult result = Run("echo out; echo err >&2; exit 3");
@@ -560,9 +540,10 @@ TEST_F(AgentSandboxTest, ListingIsInPathOrderWithTypesAndTruthfulTruncation) {
   EXPECT_EQ(listing->entries[3].size_bytes, 5);
   EXPECT_EQ(listing->entries[4].type, FileType::kSymlink);
   EXPECT_EQ(listing->entries[4].link_target, "/etc");
-  EXPECT_FALSE(listing->truncated);
-  EXPECT_FALSE(sandbox_.ListDir(Path("t"), {.max_depth = 2, .max_entries = 6})->truncated);
-  EXPECT_TRUE(sandbox_.ListDir(Path("t"), {.max_depth = 2, .max_entries = 5})->truncated);
+  EXPECT_FALSE(listing->summary.truncated());
+  EXPECT_FALSE(
+      sandbox_.ListDir(Path("t"), {.max_depth = 2, .max_results = 6})->summary.truncated());
+  EXPECT_TRUE(sandbox_.ListDir(Path("t"), {.max_depth = 2, .max_results = 5})->summary.truncated());
   EXPECT_EQ(sandbox_.ListDir(Path("missing")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(sandbox_.ListDir(Path("t/b/f")).status().code(), absl::StatusCode::kFailedPrecondition);
 }

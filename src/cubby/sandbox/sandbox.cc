@@ -5,14 +5,80 @@
 #include "absl/strings/str_cat.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
-#include "cubby/sandbox/utf8.h"
+#include "cubby/base/utf8.h"
 
 namespace cubby {
+namespace {
+
+constexpr size_t kMaxGatheredBytes = 256 << 20;
+
+size_t SizeOf(const FileInfo& info) { return info.path.size() + info.link_target.size(); }
+size_t SizeOf(const GlobMatch& match) { return match.path.size(); }
+size_t SizeOf(const GrepMatch& match) {
+  size_t bytes = match.path.size() + match.text.size();
+  for (const auto* lines : {&match.before, &match.after}) {
+    for (const ContextLine& line : *lines) bytes += line.text.size();
+  }
+  return bytes;
+}
+
+// Gathers what `search` gives to its sink.
+template <typename Result>
+absl::StatusOr<SearchSummary> Gather(
+    std::vector<Result>* results,
+    const std::function<absl::StatusOr<SearchSummary>(const ResultSink<Result>&)>& search) {
+  size_t bytes = 0;
+  CUBBY_ASSIGN_OR_RETURN(SearchSummary summary, search([&](absl::Span<Result> batch) {
+                           for (Result& result : batch) {
+                             bytes += sizeof(Result) + SizeOf(result);
+                             results->push_back(std::move(result));
+                           }
+                           return bytes <= kMaxGatheredBytes;
+                         }));
+  if (bytes > kMaxGatheredBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("search: more than ", kMaxGatheredBytes >> 20,
+                     " MiB of results; ask for fewer, or take them as they come"));
+  }
+  return summary;
+}
+
+}  // namespace
+
+absl::StatusOr<DirectoryListing> Sandbox::ListDir(absl::string_view root,
+                                                  const ListOptions& options) {
+  DirectoryListing listing;
+  CUBBY_ASSIGN_OR_RETURN(listing.summary,
+                         Gather<FileInfo>(&listing.entries, [&](const ResultSink<FileInfo>& sink) {
+                           return ListDirTo(root, options, sink);
+                         }));
+  return listing;
+}
+
+absl::StatusOr<GlobResult> Sandbox::Glob(absl::string_view root, absl::string_view pattern,
+                                         const GlobOptions& options) {
+  GlobResult result;
+  CUBBY_ASSIGN_OR_RETURN(result.summary,
+                         Gather<GlobMatch>(&result.matches, [&](const ResultSink<GlobMatch>& sink) {
+                           return GlobTo(root, pattern, options, sink);
+                         }));
+  return result;
+}
+
+absl::StatusOr<GrepResult> Sandbox::Grep(absl::string_view root, absl::string_view pattern,
+                                         const GrepOptions& options) {
+  GrepResult result;
+  CUBBY_ASSIGN_OR_RETURN(result.summary,
+                         Gather<GrepMatch>(&result.matches, [&](const ResultSink<GrepMatch>& sink) {
+                           return GrepTo(root, pattern, options, sink);
+                         }));
+  return result;
+}
 
 absl::StatusOr<FileContent> Sandbox::ReadText(absl::string_view path, const ReadOptions& options,
                                               Decoding decoding) {
   CUBBY_ASSIGN_OR_RETURN(FileContent content, ReadFile(path, options));
-  const size_t valid = ValidUtf8Prefix(content.bytes);
+  const size_t valid = FirstInvalidUtf8(content.bytes);
   if (valid == content.bytes.size()) return content;
   if (decoding == Decoding::kStrict) {
     return MakeError(absl::StatusCode::kInvalidArgument,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 namespace cubby::search {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "cubby/base/utf8.h"
 #include "cubby/search/glob_syntax.h"
-#include "cubby/search/utf8.h"
 
 namespace cubby::search {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 namespace cubby::search {
 namespace {

@@ -21,9 +21,9 @@ class GlobFilter : public EntryFilter {
     matcher_.EnterFolder(folder);
   }
 
-  Verdict Judge(absl::string_view name, EntryType type) override {
+  Verdict Judge(absl::string_view name, FileType type) override {
     if (!wanted_) return {.report = false, .descend = false};
-    if (type == EntryType::kFolder) {
+    if (type == FileType::kDirectory) {
       return {.report = with_folders_ && matcher_.MatchesName(name),
               .descend = matcher_.MayMatchBelow(name)};
     }

@@ -24,7 +24,7 @@ struct GlobOptions {
 
 struct GlobResult {
   std::string path;  // SearchRoot::Shown, byte for byte as walked
-  EntryType type;    // symlinks are themselves, whatever they point to
+  FileType type;     // symlinks are themselves, whatever they point to
 };
 
 // Delivers what matches in path order; the root itself never does. FAILED_PRECONDITION when the

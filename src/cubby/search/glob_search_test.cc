@@ -123,7 +123,7 @@ TEST(GlobSearch, OddFilesAreNamedForWhatTheyAre) {
   tree.Fifo("fifo");
   tree.Link("link", "/etc");
   tree.File("a:1:b\n.txt");
-  std::vector<EntryType> types;
+  std::vector<FileType> types;
   std::vector<std::string> paths;
   ASSERT_TRUE(
       GlobSearch(tree.Root(), *GlobPattern::Compile("*"), {}, [&](absl::Span<GlobResult> results) {
@@ -134,7 +134,7 @@ TEST(GlobSearch, OddFilesAreNamedForWhatTheyAre) {
         return true;
       }).ok());
   EXPECT_THAT(paths, ElementsAre("/r/a:1:b\n.txt", "/r/fifo", "/r/link"));
-  EXPECT_THAT(types, ElementsAre(EntryType::kFile, EntryType::kSpecial, EntryType::kSymlink));
+  EXPECT_THAT(types, ElementsAre(FileType::kFile, FileType::kFifo, FileType::kSymlink));
 }
 
 }  // namespace

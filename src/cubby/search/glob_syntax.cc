@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cubby/base/status_macros.h"
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 namespace cubby::search {
 namespace {

@@ -27,9 +27,9 @@ class CandidateFilter : public EntryFilter {
     if (matcher_.has_value()) matcher_->EnterFolder(folder);
   }
 
-  Verdict Judge(absl::string_view name, EntryType type) override {
+  Verdict Judge(absl::string_view name, FileType type) override {
     if (!wanted_) return {.report = false, .descend = false};
-    if (type == EntryType::kFolder) {
+    if (type == FileType::kDirectory) {
       return {.report = false, .descend = !matcher_.has_value() || matcher_->MayMatchBelow(name)};
     }
     return {.report = !matcher_.has_value() || matcher_->MatchesName(name)};
@@ -63,7 +63,7 @@ void SearchOne(const SearchRoot& root, const LinePattern& pattern, const GrepOpt
     return;
   }
   ++summary->visited;
-  if (root.type() != EntryType::kFile) {
+  if (root.type() != FileType::kFile) {
     ++summary->skipped.special;
     return;
   }
@@ -77,9 +77,9 @@ void SearchOne(const SearchRoot& root, const LinePattern& pattern, const GrepOpt
 }
 
 // False for what is no file, which is counted.
-bool IsCandidate(EntryType type, Summary* summary) {
-  if (type == EntryType::kFile) return true;
-  ++(type == EntryType::kSymlink ? summary->skipped.symlinks : summary->skipped.special);
+bool IsCandidate(FileType type, Summary* summary) {
+  if (type == FileType::kFile) return true;
+  ++(type == FileType::kSymlink ? summary->skipped.symlinks : summary->skipped.special);
   return false;
 }
 
@@ -121,7 +121,7 @@ absl::StatusOr<Summary> GrepSearch(const SearchRoot& root, const LinePattern& pa
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   Summary summary;
   Results results(options.max_results, sink, &summary);
-  if (root.type() == EntryType::kFolder) {
+  if (root.type() == FileType::kDirectory) {
     SearchTree(root, pattern, options, &results, &summary);
   } else {
     SearchOne(root, pattern, options, &results, &summary);

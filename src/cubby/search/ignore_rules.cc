@@ -36,6 +36,12 @@ IgnoreRules::IgnoreRules(absl::Span<const std::string> extra) : IgnoreRules() {
   for (const std::string& entry : extra) Add(entry);
 }
 
+IgnoreRules IgnoreRules::Only(absl::Span<const std::string> names) {
+  IgnoreRules rules{Nothing()};
+  for (const std::string& entry : names) rules.Add(entry);
+  return rules;
+}
+
 void IgnoreRules::Add(absl::string_view entry) {
   Wildcard pieces;
   size_t begin = 0;

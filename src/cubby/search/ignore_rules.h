@@ -31,6 +31,9 @@ class IgnoreRules {
   // The 50 names and `extra`: names, in which `*` stands for any run of bytes, also an empty one.
   explicit IgnoreRules(absl::Span<const std::string> extra);
 
+  // These and not the 50.
+  static IgnoreRules Only(absl::Span<const std::string> names);
+
   // F-1: `name` (one path segment) equals an entry, or fully matches one with wildcards. Case
   // matters. Runs once per directory entry: a hash look-up, and a look at the few wildcard entries
   // that end in the same byte.
@@ -39,6 +42,9 @@ class IgnoreRules {
   [[nodiscard]] static absl::Span<const absl::string_view> DefaultNames();
 
  private:
+  struct Nothing {};
+  explicit IgnoreRules(Nothing) {}
+
   // The literal pieces between the stars: "a*b*" is {"a", "b", ""}.
   using Wildcard = std::vector<std::string>;
   struct Hash {

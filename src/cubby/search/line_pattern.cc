@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cubby/base/status_macros.h"
+#include "cubby/base/utf8.h"
 #include "cubby/search/regex_syntax.h"
-#include "cubby/search/utf8.h"
 #include "re2/filtered_re2.h"
 #include "re2/re2.h"
 

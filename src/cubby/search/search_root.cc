@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cubby/base/file_mode.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/status.h"
@@ -32,13 +33,6 @@ constexpr uint64_t kFollowNothing = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESO
 
 }  // namespace
 
-EntryType TypeOfMode(mode_t mode) {
-  if (S_ISREG(mode)) return EntryType::kFile;
-  if (S_ISDIR(mode)) return EntryType::kFolder;
-  if (S_ISLNK(mode)) return EntryType::kSymlink;
-  return EntryType::kSpecial;
-}
-
 absl::StatusOr<SearchRoot> SearchRoot::Open(int base, absl::string_view path,
                                             absl::string_view shown) {
   if (path.find('\0') != absl::string_view::npos) {
@@ -54,14 +48,14 @@ absl::StatusOr<SearchRoot> SearchRoot::Open(int base, absl::string_view path,
   root.shown_ = shown_path;
   struct stat st {};
   if (fstat(fd, &st) != 0) return ErrnoError(errno, "stat", shown_path);
-  root.type_ = TypeOfMode(st.st_mode);
+  root.type_ = FileTypeOf(st.st_mode);
   root.device_ = st.st_dev;
   root.inode_ = st.st_ino;
-  if (root.type_ == EntryType::kFolder) {
+  if (root.type_ == FileType::kDirectory) {
     fd = openat(root.fd_.get(), ".", kOpenFolder);
     if (fd < 0) return ErrnoError(errno, "open", shown_path);
     root.fd_.reset(fd);
-  } else if (root.type_ == EntryType::kFile) {
+  } else if (root.type_ == FileType::kFile) {
     fd = OpenAt2(base, named.c_str(), kOpenFile & ~O_NOFOLLOW, kFollowInside);
     if (fd < 0) return ErrnoError(-fd, "open", shown_path);
     root.file_.reset(fd);
@@ -70,7 +64,7 @@ absl::StatusOr<SearchRoot> SearchRoot::Open(int base, absl::string_view path,
 }
 
 absl::Status SearchRoot::RequireFolder() const {
-  if (type_ == EntryType::kFolder) return absl::OkStatus();
+  if (type_ == FileType::kDirectory) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition,
                    absl::StrCat("search ", shown_, ": not a directory; name its folder"),
                    {.error_number = ENOTDIR, .path = shown_});

@@ -11,15 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cubby/base/unique_fd.h"
+#include "cubby/file_type.h"
 
 namespace cubby::search {
 
 // Paths below a root are bounded as the kernel bounds a path.
 inline constexpr size_t kMaxPathBytes = 4095;
-
-enum class EntryType : uint8_t { kFile, kFolder, kSymlink, kSpecial };
-
-EntryType TypeOfMode(mode_t mode);
 
 // A folder or file that the caller named. Symlinks in and at the end of the named path are
 // followed, as seen from `base` and never out of it; below the root none is.
@@ -33,7 +30,7 @@ class SearchRoot {
   // FAILED_PRECONDITION when the root is not a folder.
   [[nodiscard]] absl::Status RequireFolder() const;
 
-  [[nodiscard]] EntryType type() const { return type_; }
+  [[nodiscard]] FileType type() const { return type_; }
   [[nodiscard]] const std::string& shown() const { return shown_; }
   // For a folder: open for reading. Else an O_PATH descriptor.
   [[nodiscard]] int fd() const { return fd_.get(); }
@@ -55,7 +52,7 @@ class SearchRoot {
 
   unique_fd fd_;
   unique_fd file_;
-  EntryType type_ = EntryType::kFolder;
+  FileType type_ = FileType::kDirectory;
   std::string shown_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 namespace cubby::search {
 namespace {

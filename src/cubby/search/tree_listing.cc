@@ -28,8 +28,9 @@ absl::StatusOr<Summary> ListTree(const SearchRoot& root, const ListOptions& opti
       }
       continue;
     }
-    wanted = results.Add({root.Shown(entry.path), TypeOfMode(st.st_mode),
-                          static_cast<uint64_t>(st.st_size), absl::TimeFromTimespec(st.st_mtim)});
+    ListedEntry listed{.path = root.Shown(entry.path), .status = st};
+    if (S_ISLNK(st.st_mode)) listed.link_target = walker.LinkTarget();
+    wanted = results.Add(std::move(listed));
   }
   results.Flush();
   summary.Finish();

@@ -1,12 +1,13 @@
-// Lists what is below a folder, with sizes and times.
+// Lists what is below a folder, with all that the file system says of it.
 #ifndef CUBBY_SEARCH_TREE_LISTING_H_
 #define CUBBY_SEARCH_TREE_LISTING_H_
+
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "cubby/search/result_batches.h"
 #include "cubby/search/search_root.h"
 #include "cubby/search/summary.h"
@@ -20,10 +21,9 @@ struct ListOptions {
 };
 
 struct ListedEntry {
-  std::string path;  // SearchRoot::Shown, byte for byte as walked
-  EntryType type;    // symlinks are themselves
-  uint64_t size_bytes;
-  absl::Time modified;
+  std::string path;         // SearchRoot::Shown, byte for byte as walked
+  struct stat status;       // lstat(2): symlinks are themselves
+  std::string link_target;  // of a symlink
 };
 
 // Delivers the entries in path order, the root excluded. FAILED_PRECONDITION when the root is not a

@@ -1,5 +1,6 @@
 #include "cubby/search/tree_listing.h"
 
+#include "cubby/base/file_mode.h"
 #include "cubby/search/testing/test_tree.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,14 +31,16 @@ TEST(TreeListing, EntriesCarryTypeSizeAndTime) {
   const std::vector<ListedEntry> entries = List(tree.Root(), {}, &summary);
   ASSERT_EQ(entries.size(), 4u);
   EXPECT_EQ(entries[0].path, "/r/d");
-  EXPECT_EQ(entries[0].type, EntryType::kFolder);
+  EXPECT_EQ(FileTypeOf(entries[0].status.st_mode), FileType::kDirectory);
   EXPECT_EQ(entries[1].path, "/r/d/e");
   EXPECT_EQ(entries[2].path, "/r/d/f");
-  EXPECT_EQ(entries[2].type, EntryType::kFile);
-  EXPECT_EQ(entries[2].size_bytes, 5u);
-  EXPECT_EQ(entries[2].modified, absl::FromUnixSeconds(1700000000) + absl::Nanoseconds(5));
+  EXPECT_EQ(FileTypeOf(entries[2].status.st_mode), FileType::kFile);
+  EXPECT_EQ(entries[2].status.st_size, 5);
+  EXPECT_EQ(absl::TimeFromTimespec(entries[2].status.st_mtim),
+            absl::FromUnixSeconds(1700000000) + absl::Nanoseconds(5));
   EXPECT_EQ(entries[3].path, "/r/l");
-  EXPECT_EQ(entries[3].type, EntryType::kSymlink);
+  EXPECT_EQ(FileTypeOf(entries[3].status.st_mode), FileType::kSymlink);
+  EXPECT_EQ(entries[3].link_target, "d");
   EXPECT_FALSE(summary.truncated());
 }
 

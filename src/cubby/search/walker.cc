@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,6 +12,8 @@
 
 #include <algorithm>
 #include <utility>
+
+#include "cubby/base/file_mode.h"
 
 namespace cubby::search {
 namespace {
@@ -61,22 +64,12 @@ bool IsPseudo(int fd) {
   return std::find(std::begin(kPseudo), std::end(kPseudo), type) != std::end(kPseudo);
 }
 
-EntryType TypeOf(uint8_t d_type, int folder, const char* name) {
-  switch (d_type) {
-    case DT_REG:
-      return EntryType::kFile;
-    case DT_DIR:
-      return EntryType::kFolder;
-    case DT_LNK:
-      return EntryType::kSymlink;
-    case DT_UNKNOWN: {  // some file systems do not say
-      struct stat st {};
-      if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) return TypeOfMode(st.st_mode);
-      return EntryType::kSpecial;
-    }
-    default:
-      return EntryType::kSpecial;
-  }
+FileType TypeOf(uint8_t d_type, int folder, const char* name) {
+  if (d_type != DT_UNKNOWN) return FileTypeOf(DTTOIF(d_type));
+  // Some file systems do not say. What has gone meanwhile cannot be opened either.
+  struct stat st {};
+  return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? FileTypeOf(st.st_mode)
+                                                              : FileType::kFile;
 }
 
 bool IsDots(const char* name) {
@@ -139,7 +132,7 @@ bool Walker::Next(Entry* entry) {
     if ((tag & kReport) == 0) continue;
     entry->path = path_;
     entry->name = entry->path.substr(name_begin_);
-    entry->type = static_cast<EntryType>(tag & kTypeMask);
+    entry->type = static_cast<FileType>(tag & kTypeMask);
     return true;
   }
   stopped_ = true;
@@ -265,11 +258,12 @@ void Walker::Judge(Frame& frame, absl::string_view name, uint8_t d_type, int fd)
     return;
   }
   if (frame.names.first()) ++summary_->visited;
-  const EntryType type = TypeOf(d_type, fd, name.data());
+  const FileType type = TypeOf(d_type, fd, name.data());
   const Verdict verdict = filter_ == nullptr ? Verdict() : filter_->Judge(name, type);
   uint8_t tag = static_cast<uint8_t>(type);
   if (verdict.report) tag |= kReport;
-  if (verdict.descend && type == EntryType::kFolder && depth_ < options_.max_depth) tag |= kDescend;
+  if (verdict.descend && type == FileType::kDirectory && depth_ < options_.max_depth)
+    tag |= kDescend;
   if ((tag & (kReport | kDescend)) != 0) frame.names.Add(name, tag);
 }
 
@@ -283,6 +277,14 @@ int Walker::StatEntry(struct stat* st) const {
   const unique_fd fd(root_.OpenBelow(path_, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (fd.get() < 0) return -fd.get();
   return fstat(fd.get(), st) == 0 ? 0 : errno;
+}
+
+std::string Walker::LinkTarget() const {
+  const int fd = OpenEntry(O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const unique_fd owner(fd < 0 ? -1 : fd);
+  char target[PATH_MAX];
+  const ssize_t n = fd < 0 ? -1 : readlinkat(fd, "", target, sizeof(target));
+  return n < 0 ? std::string() : std::string(target, static_cast<size_t>(n));
 }
 
 int Walker::OpenEntry(int flags) const {

@@ -53,7 +53,7 @@ class EntryFilter {
   virtual ~EntryFilter() = default;
   // The entries judged next are in `folder`, relative to the root ("" is the root itself).
   virtual void EnterFolder(absl::string_view folder) = 0;
-  virtual Verdict Judge(absl::string_view name, EntryType type) = 0;
+  virtual Verdict Judge(absl::string_view name, FileType type) = 0;
 };
 
 class Walker {
@@ -61,7 +61,7 @@ class Walker {
   struct Entry {
     absl::string_view path;  // relative to the root; valid until the next call of Next
     absl::string_view name;
-    EntryType type;
+    FileType type;
   };
 
   // `root` must be a folder. All are borrowed; `filter` may be null (everything is reported).
@@ -80,6 +80,8 @@ class Walker {
   [[nodiscard]] int OpenEntry(int flags) const;
   // lstat(2) of the last entry; errno, or 0.
   [[nodiscard]] int StatEntry(struct stat* st) const;
+  // Where the last entry, a symlink, points to; empty when it has gone.
+  [[nodiscard]] std::string LinkTarget() const;
 
  private:
   struct Frame;

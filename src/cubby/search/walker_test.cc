@@ -192,7 +192,7 @@ TEST(Walker, AnArenaTooSmallForAFolderChangesNoResult) {
 class NothingWanted : public EntryFilter {
  public:
   void EnterFolder(absl::string_view folder) override {}
-  Verdict Judge(absl::string_view name, EntryType type) override { return {false, false}; }
+  Verdict Judge(absl::string_view name, FileType type) override { return {false, false}; }
 };
 
 TEST(Walker, WhatTheFilterDoesNotWantIsNotGiven) {

@@ -143,21 +143,43 @@ absl::Status FakeSandbox::WriteFileFrom(absl::string_view path, const ByteSource
   return WriteFile(path, all, options);
 }
 
-absl::StatusOr<DirectoryListing> FakeSandbox::ListDir(absl::string_view path, const ListOptions&) {
-  CUBBY_RETURN_IF_ERROR(FailureOf(path));
-  if (const auto found = listings.find(std::string(path)); found != listings.end()) {
-    return found->second;
-  }
-  const auto self = entries.find(std::string(path));
-  if (path != "/" && self == entries.end()) return Missing(path);
-  if (path != "/" && self->second.type != FileType::kDirectory) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a folder"));
-  }
+absl::StatusOr<SearchSummary> FakeSandbox::ListDirTo(absl::string_view root, const ListOptions&,
+                                                     const ResultSink<FileInfo>& sink) {
+  CUBBY_RETURN_IF_ERROR(FailureOf(root));
   DirectoryListing listing;
-  for (const auto& [name, info] : entries) {
-    if (name != path && Dirname(name) == path) listing.entries.push_back(info);
+  if (const auto found = listings.find(std::string(root)); found != listings.end()) {
+    listing = found->second;
+  } else {
+    const auto self = entries.find(std::string(root));
+    if (root != "/" && self == entries.end()) return Missing(root);
+    if (root != "/" && self->second.type != FileType::kDirectory) {
+      return absl::FailedPreconditionError(absl::StrCat(root, " is not a folder"));
+    }
+    for (const auto& [name, info] : entries) {
+      if (name != root && Dirname(name) == root) listing.entries.push_back(info);
+    }
   }
-  return listing;
+  listing.summary.results = static_cast<int64_t>(listing.entries.size());
+  sink(absl::MakeSpan(listing.entries));
+  return listing.summary;
+}
+
+absl::StatusOr<SearchSummary> FakeSandbox::GlobTo(absl::string_view root, absl::string_view,
+                                                  const GlobOptions&,
+                                                  const ResultSink<GlobMatch>& sink) {
+  CUBBY_RETURN_IF_ERROR(FailureOf(root));
+  GlobResult result = globbed;
+  sink(absl::MakeSpan(result.matches));
+  return result.summary;
+}
+
+absl::StatusOr<SearchSummary> FakeSandbox::GrepTo(absl::string_view root, absl::string_view,
+                                                  const GrepOptions&,
+                                                  const ResultSink<GrepMatch>& sink) {
+  CUBBY_RETURN_IF_ERROR(FailureOf(root));
+  GrepResult result = grepped;
+  sink(absl::MakeSpan(result.matches));
+  return result.summary;
 }
 
 absl::StatusOr<FileInfo> FakeSandbox::Stat(absl::string_view path) {

@@ -54,6 +54,8 @@ class FakeSandbox : public Sandbox {
 
   std::map<std::string, FileInfo> entries;  // by path; "/" is implied
   std::map<std::string, std::string> contents;
+  GlobResult globbed;
+  GrepResult grepped;
   std::map<std::string, DirectoryListing> listings;  // instead of what `entries` say
   std::map<std::string, absl::Status> failures;      // by path, for every operation
   FakeExecution::Body body;
@@ -79,8 +81,15 @@ class FakeSandbox : public Sandbox {
                          const WriteOptions& options) override;
   absl::Status WriteFileFrom(absl::string_view path, const ByteSource& source,
                              const WriteOptions& options) override;
-  absl::StatusOr<DirectoryListing> ListDir(absl::string_view path,
-                                           const ListOptions& options) override;
+  absl::StatusOr<SearchSummary> ListDirTo(absl::string_view root, const ListOptions& options,
+                                          const ResultSink<FileInfo>& sink) override;
+  // `globbed` and `grepped`, whatever is asked for.
+  absl::StatusOr<SearchSummary> GlobTo(absl::string_view root, absl::string_view pattern,
+                                       const GlobOptions& options,
+                                       const ResultSink<GlobMatch>& sink) override;
+  absl::StatusOr<SearchSummary> GrepTo(absl::string_view root, absl::string_view pattern,
+                                       const GrepOptions& options,
+                                       const ResultSink<GrepMatch>& sink) override;
   absl::StatusOr<FileInfo> Stat(absl::string_view path) override;
   absl::Status MakeDir(absl::string_view path) override;
   absl::Status Remove(absl::string_view path, const RemoveOptions& options) override;

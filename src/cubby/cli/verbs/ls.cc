@@ -7,6 +7,7 @@
 #include "cubby/cli/copy.h"
 #include "cubby/cli/json_output.h"
 #include "cubby/cli/output.h"
+#include "cubby/cli/search_output.h"
 #include "cubby/cli/units.h"
 #include "cubby/cli/verbs/verbs.h"
 
@@ -61,15 +62,12 @@ absl::StatusOr<int> List(Context& context, const Options& options) {
   CUBBY_ASSIGN_OR_RETURN(
       const DirectoryListing listing,
       sandbox->ListDir(options.path, {.max_depth = static_cast<int>(options.depth),
-                                      .max_entries = options.limit,
-                                      .apply_ignore_rules = !options.everything}));
+                                      .max_results = options.limit,
+                                      .ignore = {.defaults = !options.everything}}));
   if (context.global.json) {
     Json entries = Json::array();
     for (const FileInfo& entry : listing.entries) entries.push_back(ToJson(entry));
-    CUBBY_RETURN_IF_ERROR(PrintJson(context, {{"entries", entries},
-                                              {"truncated", listing.truncated},
-                                              {"unreadable", listing.unreadable},
-                                              {"ignored", listing.ignored}}));
+    CUBBY_RETURN_IF_ERROR(PrintJson(context, WithSummary({{"entries", entries}}, listing.summary)));
     return 0;
   }
   std::string text;
@@ -82,17 +80,7 @@ absl::StatusOr<int> List(Context& context, const Options& options) {
     }
   }
   CUBBY_RETURN_IF_ERROR(context.Print(text));
-  if (listing.unreadable > 0) {
-    context.Say(absl::StrCat(listing.unreadable, " folders could not be read"));
-  } else if (listing.truncated) {
-    context.Say(absl::StrCat("there is more than these ", listing.entries.size(),
-                             " entries; --limit shows more"));
-  }
-  if (listing.ignored > 0) {
-    context.SayVerbosely(absl::StrCat(listing.ignored,
-                                      " entries are left out by the ignore rules; --no-ignore "
-                                      "shows them"));
-  }
+  SaySummary(context, listing.summary, "--limit");
   return 0;
 }
 

@@ -1,8 +1,8 @@
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 #include <cstring>
 
-namespace cubby::search {
+namespace cubby {
 namespace {
 
 bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
@@ -53,6 +53,17 @@ size_t FirstInvalidUtf8(absl::string_view text) {
   return text.size();
 }
 
+std::string MendUtf8(absl::string_view text) {
+  std::string mended;
+  while (true) {
+    const size_t valid = FirstInvalidUtf8(text);
+    mended.append(text.data(), valid);
+    if (valid == text.size()) return mended;
+    mended += "\xef\xbf\xbd";
+    text.remove_prefix(valid + 1);
+  }
+}
+
 void AppendUtf8(uint32_t code_point, std::string* out) {
   const auto put = [out](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
   if (code_point < 0x80) {
@@ -89,4 +100,4 @@ size_t CeilCharBoundary(absl::string_view text, size_t at) {
   return floor == at ? at : floor + DecodeUtf8(text.substr(floor)).length;
 }
 
-}  // namespace cubby::search
+}  // namespace cubby

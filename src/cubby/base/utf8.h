@@ -1,6 +1,6 @@
 // Characters in bytes that should be UTF-8 and need not be: names and file content.
-#ifndef CUBBY_SEARCH_UTF8_H_
-#define CUBBY_SEARCH_UTF8_H_
+#ifndef CUBBY_BASE_UTF8_H_
+#define CUBBY_BASE_UTF8_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cubby::search {
+namespace cubby {
 
 // A byte that is no part of a valid sequence counts as one character of its own, with this added.
 inline constexpr uint32_t kInvalidByte = 0x110000;
@@ -24,12 +24,15 @@ Utf8Char DecodeUtf8(absl::string_view text);
 // Where the first byte stands that is no part of a valid sequence; `text.size()` when all is valid.
 size_t FirstInvalidUtf8(absl::string_view text);
 
+// U+FFFD in place of every byte that is no part of a valid sequence.
+std::string MendUtf8(absl::string_view text);
+
 void AppendUtf8(uint32_t code_point, std::string* out);
 
 // The nearest place at or after `at` (at or before, for Floor) that is not inside a character.
 size_t CeilCharBoundary(absl::string_view text, size_t at);
 size_t FloorCharBoundary(absl::string_view text, size_t at);
 
-}  // namespace cubby::search
+}  // namespace cubby
 
-#endif  // CUBBY_SEARCH_UTF8_H_
+#endif  // CUBBY_BASE_UTF8_H_

@@ -1,8 +1,8 @@
-#include "cubby/search/utf8.h"
+#include "cubby/base/utf8.h"
 
 #include "gtest/gtest.h"
 
-namespace cubby::search {
+namespace cubby {
 namespace {
 
 TEST(Utf8, OnlyValidSequencesAreOneCharacter) {
@@ -52,4 +52,4 @@ TEST(Utf8, BoundariesNeverFallInsideACharacter) {
 }
 
 }  // namespace
-}  // namespace cubby::search
+}  // namespace cubby
