@@ -120,14 +120,16 @@ Task<absl::Status> Tunnels::Listen(StreamPtr stream, wire::TunnelListen request)
       listen(fd->get(), 128) != 0) {
     co_return ErrnoError(errno, "listen on", shown);
   }
-  absl::Status status =
-      loop_->Watch(fd->get(), EPOLLIN, [raw = stream.get()](uint32_t) { raw->waker.Wake(); });
+  // Edges: while connections are left waiting the loop must sleep all the same.
+  absl::Status status = loop_->Watch(fd->get(), EPOLLIN | EPOLLET,
+                                     [raw = stream.get()](uint32_t) { raw->waker.Wake(); });
   if (!status.ok()) co_return status;
   ScopedWatch watch(loop_, fd->get());
   wire::Event listening;
   listening.mutable_incoming()->set_port(BoundPort(fd->get()));
   stream->SendEvent(listening);
   std::vector<uint64_t> announced;
+  listeners_.insert(stream);
   while (stream->open()) {
     unique_fd accepted;
     if (stream->Credit() > 0 && waiting_.size() < kMaxWaiting) {
@@ -144,6 +146,7 @@ Task<absl::Status> Tunnels::Listen(StreamPtr stream, wire::TunnelListen request)
     event.mutable_incoming()->set_connection(connection);
     stream->SendEvent(event);
   }
+  listeners_.erase(stream);
   for (uint64_t connection : announced) waiting_.erase(connection);
   co_return stream->status();
 }
@@ -154,6 +157,7 @@ Task<absl::Status> Tunnels::Accept(StreamPtr stream, wire::TunnelAccept request)
     co_return absl::NotFoundError(
         absl::StrCat("tunnel: no connection ", request.connection(), " is waiting"));
   }
+  for (const StreamPtr& listener : listeners_) listener->waker.Wake();
   co_return co_await Relay(std::move(stream), std::move(node.mapped()));
 }
 

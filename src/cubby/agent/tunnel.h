@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include <set>
 #include <unordered_map>
 
 #include "absl/status/status.h"
@@ -29,6 +30,7 @@ class Tunnels {
   EventLoop* loop_;
   uint64_t next_connection_ = 1;
   std::unordered_map<uint64_t, unique_fd> waiting_;
+  std::set<StreamPtr> listeners_;  // woken when one that waited is picked up
 };
 
 }  // namespace cubby::agent
