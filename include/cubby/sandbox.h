@@ -251,6 +251,9 @@ class Sandbox {
   // Only at or below /mnt/user-data, else PERMISSION_DENIED before the machine is asked. [C-50]
   absl::StatusOr<std::string> DownloadFile(absl::string_view path,
                                            const DownloadOptions& options = {});
+  // The same in pieces; returns how many bytes. When it fails, a part may have been delivered.
+  absl::StatusOr<int64_t> DownloadFileTo(absl::string_view path, const DownloadOptions& options,
+                                         const ByteSink& sink);
 
   // Searches run inside the sandbox. They take a root, which must be there: NOT_FOUND; a file where
   // a folder is needed is FAILED_PRECONDITION. Symlinks below it are reported and not followed.

@@ -8,10 +8,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cubby/base/host_tree.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/cli/copy.h"
-#include "cubby/cli/host_tree.h"
 #include "cubby/cli/units.h"
 
 namespace cubby::cli {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cubby/base/file.h"
-#include "cubby/cli/host_tree.h"
+#include "cubby/base/host_tree.h"
 #include "cubby/cli/testing/fake_provider.h"
 
 namespace cubby::cli {

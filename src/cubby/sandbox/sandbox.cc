@@ -90,8 +90,9 @@ absl::StatusOr<FileContent> Sandbox::ReadText(absl::string_view path, const Read
   return content;
 }
 
-absl::StatusOr<std::string> Sandbox::DownloadFile(absl::string_view path,
-                                                  const DownloadOptions& options) {
+absl::StatusOr<int64_t> Sandbox::DownloadFileTo(absl::string_view path,
+                                                const DownloadOptions& options,
+                                                const ByteSink& sink) {
   CUBBY_ASSIGN_OR_RETURN(const std::string normal, NormalizePath(path));
   if (!IsWithin(normal, kUserData)) {
     return MakeError(
@@ -99,9 +100,27 @@ absl::StatusOr<std::string> Sandbox::DownloadFile(absl::string_view path,
         absl::StrCat("download ", path, ": only files below ", kUserData, " can be downloaded"),
         {.path = std::string(path)});
   }
-  CUBBY_ASSIGN_OR_RETURN(FileContent content,
-                         ReadFile(normal, {.limit_bytes = options.limit_bytes}));
-  return std::move(content.bytes);
+  int64_t bytes = 0;
+  CUBBY_RETURN_IF_ERROR(ReadFileTo(normal, {}, [&](absl::string_view piece) -> absl::Status {
+                          bytes += static_cast<int64_t>(piece.size());
+                          if (bytes <= options.limit_bytes) return sink(piece);
+                          return MakeError(
+                              absl::StatusCode::kResourceExhausted,
+                              absl::StrCat("download ", path, ": more than the limit of ",
+                                           options.limit_bytes, " bytes"),
+                              {.path = std::string(path)});
+                        }).status());
+  return bytes;
+}
+
+absl::StatusOr<std::string> Sandbox::DownloadFile(absl::string_view path,
+                                                  const DownloadOptions& options) {
+  std::string bytes;
+  CUBBY_RETURN_IF_ERROR(DownloadFileTo(path, options, [&](absl::string_view piece) {
+                          bytes.append(piece.data(), piece.size());
+                          return absl::OkStatus();
+                        }).status());
+  return bytes;
 }
 
 }  // namespace cubby

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "cubby/base/host_tree.h"
 #include "cubby/base/path.h"
 #include "cubby/base/status_macros.h"
 #include "cubby/cli/context.h"
-#include "cubby/cli/host_tree.h"
 #include "cubby/cli/json_output.h"
 #include "cubby/cli/verbs/verbs.h"
 
@@ -20,34 +20,42 @@ struct Options {
   int64_t limit = DownloadOptions{}.limit_bytes;
 };
 
-absl::Status Save(const std::string& destination, absl::string_view source,
-                  const std::string& bytes) {
+absl::StatusOr<int64_t> Save(Sandbox& sandbox, const Options& options) {
   struct stat status = {};
-  const bool is_folder = ::stat(destination.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  std::string folder = destination;
-  std::string name(Basename(source));
+  const bool is_folder =
+      ::stat(options.destination.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  std::string folder = options.destination;
+  std::string name(Basename(options.path));
   if (!is_folder) {
-    const size_t slash = destination.rfind('/');
-    name = slash == std::string::npos ? destination : destination.substr(slash + 1);
-    folder = slash == std::string::npos ? "." : destination.substr(0, slash + 1);
+    const size_t slash = options.destination.rfind('/');
+    name = slash == std::string::npos ? options.destination : options.destination.substr(slash + 1);
+    folder = slash == std::string::npos ? "." : options.destination.substr(0, slash + 1);
   }
   CUBBY_ASSIGN_OR_RETURN(const HostTree tree, HostTree::Open(folder));
-  return tree.WriteFile(name, 0644, [&bytes](const ByteSink& write) { return write(bytes); });
+  int64_t bytes = 0;
+  CUBBY_RETURN_IF_ERROR(tree.WriteFile(name, 0644, [&](const ByteSink& write) -> absl::Status {
+    CUBBY_ASSIGN_OR_RETURN(
+        bytes, sandbox.DownloadFileTo(options.path, {.limit_bytes = options.limit}, write));
+    return absl::OkStatus();
+  }));
+  return bytes;
 }
 
 absl::StatusOr<int> Download(Context& context, const Options& options) {
   CUBBY_ASSIGN_OR_RETURN(const std::shared_ptr<Sandbox> sandbox, context.FindSandbox(options.id));
-  CUBBY_ASSIGN_OR_RETURN(const std::string bytes,
-                         sandbox->DownloadFile(options.path, {.limit_bytes = options.limit}));
   if (options.destination == "-") {
-    CUBBY_RETURN_IF_ERROR(context.Print(bytes));
+    CUBBY_RETURN_IF_ERROR(
+        sandbox
+            ->DownloadFileTo(options.path, {.limit_bytes = options.limit},
+                             [&](absl::string_view bytes) { return context.Print(bytes); })
+            .status());
     return 0;
   }
-  CUBBY_RETURN_IF_ERROR(Save(options.destination, options.path, bytes));
+  CUBBY_ASSIGN_OR_RETURN(const int64_t bytes, Save(*sandbox, options));
   if (context.global.json) {
     Json object;
     PutBytes(&object, "path", options.path);
-    object["bytes"] = bytes.size();
+    object["bytes"] = bytes;
     CUBBY_RETURN_IF_ERROR(PrintJson(context, object));
   }
   return 0;

@@ -1,4 +1,4 @@
-#include "cubby/cli/host_tree.h"
+#include "cubby/base/host_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "cubby/base/status_macros.h"
 #include "cubby/status.h"
 
-namespace cubby::cli {
+namespace cubby {
 namespace {
 
 absl::Status CheckName(const std::string& name) {
@@ -226,4 +226,4 @@ bool StaysBelow(const std::string& path, const std::string& target) {
   return true;
 }
 
-}  // namespace cubby::cli
+}  // namespace cubby

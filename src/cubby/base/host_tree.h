@@ -3,8 +3,8 @@
 // Names below it come from sandboxes, which are hostile. Every path is therefore resolved by the
 // kernel below one open folder, without following any symlink (openat2(2), RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS), at each use: a link that appears under us is refused too.
-#ifndef CUBBY_CLI_HOST_TREE_H_
-#define CUBBY_CLI_HOST_TREE_H_
+#ifndef CUBBY_BASE_HOST_TREE_H_
+#define CUBBY_BASE_HOST_TREE_H_
 
 #include <stdint.h>
 
@@ -17,7 +17,7 @@
 #include "cubby/base/unique_fd.h"
 #include "cubby/sandbox.h"
 
-namespace cubby::cli {
+namespace cubby {
 
 class HostTree {
  public:
@@ -63,6 +63,6 @@ class HostTree {
 // stands before them may be a symlink itself.
 [[nodiscard]] bool StaysBelow(const std::string& path, const std::string& target);
 
-}  // namespace cubby::cli
+}  // namespace cubby
 
-#endif  // CUBBY_CLI_HOST_TREE_H_
+#endif  // CUBBY_BASE_HOST_TREE_H_
