@@ -38,7 +38,7 @@ asan tsan: setup
 
 fuzz: setup
 	@test -f build/fuzz/build.ninja || cmake --preset fuzz
-	@cmake --build build/fuzz -j$(JOBS) --target fuzz_wire_server fuzz_wire_client
+	@cmake --build build/fuzz -j$(JOBS) --target fuzz_wire_server fuzz_wire_client fuzz_config
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 install: all

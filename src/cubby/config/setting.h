@@ -1,5 +1,8 @@
 // What settings there are: one row each, from which the loader, its checks and error texts, and
 // docs/configuration.md come.
+//
+// This folder reads the settings of an installation (include/cubby/config.h). It may use base. It
+// must never know how a setting is used: what a backend makes of its own is that backend's affair.
 #ifndef CUBBY_CONFIG_SETTING_H_
 #define CUBBY_CONFIG_SETTING_H_
 

@@ -60,7 +60,8 @@ class TreeBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     YamlNode node;
     node.line = LineOf(mark);
-    Add(anchor, std::make_shared<const YamlNode>(std::move(node)), node.line);
+    const int line = node.line;
+    Add(anchor, std::make_shared<const YamlNode>(std::move(node)), line);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,

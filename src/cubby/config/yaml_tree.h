@@ -1,11 +1,7 @@
 // YAML text as a tree with line numbers, safe to take from a stranger.
 //
-// This folder reads the settings of an installation (include/cubby/config.h). It may use base; it
-// must never know what a setting is for: no backend, pool or command is named in its code, only in
-// its table.
-//
-// The library's own loader builds nodes by throwing, copies nothing back about duplicate keys and
-// takes any depth; we take its events instead. Aliases share the node that they name, so a file of
+// The library's own loader keeps the last of two equal keys without a word; we take its events
+// instead. Aliases share the node that they name, so a file of
 // aliases costs no more than its text; how large and how deep the tree *looks* through them is
 // bounded as well, for whoever walks it.
 #ifndef CUBBY_CONFIG_YAML_TREE_H_
