@@ -1,8 +1,8 @@
 // YAML text as a tree with line numbers, safe to take from a stranger.
 //
 // The library's own loader says nothing of a key that stands twice; we take its events instead.
-// Aliases share the node that they name, so a file of aliases costs no more than its text; how large
-// and how deep the tree *looks* through them is bounded as well, for whoever walks it.
+// Aliases share the node that they name, so a file of aliases costs no more than its text; how
+// large and how deep the tree *looks* through them is bounded as well, for whoever walks it.
 #ifndef CUBBY_CONFIG_YAML_TREE_H_
 #define CUBBY_CONFIG_YAML_TREE_H_
 
