@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 add_library(cubby_all INTERFACE)
-target_link_libraries(cubby_all INTERFACE cubby_pool)
+target_link_libraries(cubby_all INTERFACE cubby_pool cubby_config)
 set_property(TARGET cubby_all PROPERTY EXPORT_NAME cubby)
 
 get_property(targets GLOBAL PROPERTY CUBBY_INSTALL_TARGETS)

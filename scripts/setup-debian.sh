@@ -7,7 +7,7 @@ packages=(
   # to build
   build-essential cmake ninja-build ccache pkg-config clang clang-format clang-tidy libclang-rt-14-dev
   libabsl-dev libprotobuf-dev protobuf-compiler libarchive-dev libcurl4-openssl-dev libssl-dev
-  libzstd-dev zlib1g-dev libsqlite3-dev libseccomp-dev nlohmann-json3-dev libcli11-dev libre2-dev
+  libzstd-dev zlib1g-dev libsqlite3-dev libseccomp-dev nlohmann-json3-dev libcli11-dev libre2-dev libyaml-cpp-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   # to run containers
   crun runc
