@@ -22,6 +22,8 @@ missing=()
 for package in "${packages[@]}"; do
   [ -e "/var/lib/dpkg/info/$package.list" ] || [ -e "/var/lib/dpkg/info/$package:$(dpkg --print-architecture).list" ] || missing+=("$package")
 done
+# Clients that the servers are tested with come from npm, whoever packaged it here.
+command -v npm >/dev/null || missing+=(nodejs npm)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -61,11 +61,30 @@ CommandLine::CommandLine() {
       Flag("-v,--verbose", &global_.verbose, "say more on standard error"),
       Flag("-h,--help", &help_, "say how a command is used"),
   };
-  root_.verbs = {
-      RunVerb(),   CreateVerb(), ExecVerb(),    ExecutionsVerb(),     AttachVerb(), SignalVerb(),
-      PsVerb(),    RmVerb(),     LogsVerb(),    StatsVerb(),          CpVerb(),     LsVerb(),
-      GlobVerb(),  GrepVerb(),   WatchVerb(),   ReadVerb(),           WriteVerb(),  DownloadVerb(),
-      ImageVerb(), DoctorVerb(), VersionVerb(), CompletionVerb(root), ManVerb(root)};
+  root_.verbs = {RunVerb(),
+                 CreateVerb(),
+                 ExecVerb(),
+                 ExecutionsVerb(),
+                 AttachVerb(),
+                 SignalVerb(),
+                 PsVerb(),
+                 RmVerb(),
+                 LogsVerb(),
+                 StatsVerb(),
+                 CpVerb(),
+                 LsVerb(),
+                 GlobVerb(),
+                 GrepVerb(),
+                 WatchVerb(),
+                 ReadVerb(),
+                 WriteVerb(),
+                 DownloadVerb(),
+                 McpVerb(),
+                 ImageVerb(),
+                 DoctorVerb(),
+                 VersionVerb(),
+                 CompletionVerb(root),
+                 ManVerb(root)};
 }
 
 int CommandLine::Run(const std::vector<std::string>& words, Context::Engine engine,

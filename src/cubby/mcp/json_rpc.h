@@ -1,9 +1,9 @@
 // mcp/: an MCP server: the tools of tools/ and the sandboxes of pool/ for a coding agent.
 //
 // json_rpc.h is the messages, line_io.h their way over stdio, server.h the protocol (revisions
-// 2024-11-05 to 2025-11-25 of the Model Context Protocol), session.h the sandboxes of one session and
-// what is offered on them. May use tools/, pool/ and what is below; it must not know of the command
-// line, and never prints: standard output is the protocol's.
+// 2024-11-05 to 2025-11-25 of the Model Context Protocol), session.h the sandboxes of one session
+// and what is offered on them. May use tools/, pool/ and what is below; it must not know of the
+// command line, and never prints: standard output is the protocol's.
 #ifndef CUBBY_MCP_JSON_RPC_H_
 #define CUBBY_MCP_JSON_RPC_H_
 

@@ -22,8 +22,8 @@ class LineReader {
   LineReader(int fd, int stop) : fd_(fd), stop_(stop) {}
 
   enum class Result { kLine, kTooLong, kEnd };
-  // Waits for the next line and gives it without its LF. One that is too long is passed over. A last
-  // one without LF is no line.
+  // Waits for the next line and gives it without its LF. One that is too long is passed over. A
+  // last one without LF is no line.
   Result Next(std::string* line);
 
  private:

@@ -216,11 +216,11 @@ void Server::ReportProgress() {
     for (auto& [key, running] : running_) {
       if (running.progress_token.is_null()) continue;
       const absl::Duration age = MonotonicNow() - running.started;
-      Send(Notification("notifications/progress",
-                        {{"progressToken", running.progress_token},
-                         {"progress", ++running.reports},
-                         {"message", absl::StrCat("running for ", absl::ToInt64Seconds(age),
-                                                  " s")}}));
+      Send(Notification(
+          "notifications/progress",
+          {{"progressToken", running.progress_token},
+           {"progress", ++running.reports},
+           {"message", absl::StrCat("running for ", absl::ToInt64Seconds(age), " s")}}));
     }
   }
 }

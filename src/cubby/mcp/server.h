@@ -22,8 +22,8 @@ namespace cubby::mcp {
 class Call {
  public:
   // Runs `cancel` when the client cancels, or at once when it has. One at a time: the next replaces
-  // it, an empty one takes it back. It may run on any thread, and has returned when OnCancel(nullptr)
-  // does.
+  // it, an empty one takes it back. It may run on any thread, and has returned when
+  // OnCancel(nullptr) does.
   void OnCancel(std::function<void()> cancel);
   void Cancel();
   [[nodiscard]] bool cancelled() const;
@@ -42,8 +42,8 @@ class Offer {
   [[nodiscard]] virtual std::string Instructions() const = 0;
   // As in the answer to tools/list.
   [[nodiscard]] virtual Json Tools() const = 0;
-  // As in the answer to tools/call. NOT_FOUND: no such tool; INVALID_ARGUMENT: wrong arguments. What
-  // fails in the tool itself is a result with isError.
+  // As in the answer to tools/call. NOT_FOUND: no such tool; INVALID_ARGUMENT: wrong arguments.
+  // What fails in the tool itself is a result with isError.
   virtual absl::StatusOr<Json> CallTool(const std::string& name, const Json& arguments,
                                         Call* call) = 0;
   // As in the answers to resources/list, resources/templates/list and resources/read (NOT_FOUND).

@@ -25,6 +25,7 @@ Verb ReadVerb();
 Verb WriteVerb();
 Verb DownloadVerb();
 Verb ImageVerb();
+Verb McpVerb();
 Verb DoctorVerb();
 Verb VersionVerb();
 // These print what is made of all declarations: `root` gives them when they run.
