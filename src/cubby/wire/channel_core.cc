@@ -271,8 +271,8 @@ absl::Status ChannelCore::Write(FrameKind kind, uint32_t id, uint8_t flags,
   iovec* at = parts;
   int count = payload.empty() ? 1 : 2;
 
-  std::unique_lock<std::timed_mutex> lock(write_mutex_, ToTimePoint(deadline));
-  if (!lock.owns_lock()) {
+  const TimedLock::Held lock(writing_, ToTimePoint(deadline));
+  if (!lock.in_time()) {
     return absl::DeadlineExceededError("the agent takes no more requests in time");
   }
   bool begun = false;
@@ -329,8 +329,8 @@ absl::StatusOr<std::shared_ptr<StreamState>> ChannelCore::Open(const Request& re
                                 : Deadline::After(absl::Milliseconds(request.deadline_ms()));
   std::shared_ptr<StreamState> stream;
   // Numbers must reach the agent in order.
-  std::unique_lock<std::timed_mutex> order(open_mutex_, ToTimePoint(deadline));
-  if (!order.owns_lock()) {
+  const TimedLock::Held order(opening_, ToTimePoint(deadline));
+  if (!order.in_time()) {
     return absl::DeadlineExceededError("the agent takes no more requests in time");
   }
   {

@@ -23,6 +23,7 @@
 #include "cubby/base/deadline.h"
 #include "cubby/base/unique_fd.h"
 #include "cubby/wire/channel.h"
+#include "cubby/wire/timed_lock.h"
 
 namespace cubby::wire {
 
@@ -89,9 +90,9 @@ class ChannelCore {
   Hello peer_;          // set before Start returns
 
   // Held from drawing a stream's number to sending it.
-  std::timed_mutex open_mutex_;
+  TimedLock opening_;
   // Held while one frame is written whole.
-  std::timed_mutex write_mutex_;
+  TimedLock writing_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
