@@ -48,7 +48,7 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<std::map<std::string, Promise>> promises = ReadPromises(argv[1]);
   if (!promises.ok()) Die(std::string(promises.status().message()));
   std::vector<Row> rows = MachineRows();
-  for (std::vector<Row> more : {ExecRows(), FileRows()}) {
+  for (std::vector<Row> more : {ExecRows(), FileRows(), SearchRows()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   CheckThatAllIsMeasured(*promises, rows);

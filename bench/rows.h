@@ -25,6 +25,7 @@ struct Row {
 std::vector<Row> MachineRows();
 std::vector<Row> ExecRows();
 std::vector<Row> FileRows();
+std::vector<Row> SearchRows();
 
 std::string Ms(double milliseconds);
 

@@ -18,12 +18,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cubby/base/deadline.h"
 #include "cubby/base/file.h"
-#include "cubby/base/subprocess.h"
 #include "cubby/search/glob_search.h"
 #include "cubby/search/grep_search.h"
+#include "search_peers.h"
 #include "search_trees.h"
 
 namespace cubby::bench {
@@ -54,13 +53,6 @@ void OrDie(const absl::Status& status) {
 SearchRoot OpenRoot(const std::string& path) {
   const unique_fd machine(open("/", O_PATH | O_CLOEXEC));
   return OrDie(SearchRoot::Open(machine.get(), path, path));
-}
-
-// Runs a program and counts the lines of its output.
-uint64_t CountLinesOf(const std::vector<std::string>& argv) {
-  const CommandOutput output = OrDie(RunCommand({.argv = argv, .environment = {"LC_ALL=C.UTF-8"}},
-                                                Deadline::After(absl::Minutes(5)), {}, 256 << 20));
-  return static_cast<uint64_t>(std::count(output.out.begin(), output.out.end(), '\n'));
 }
 
 struct Contender {
@@ -221,7 +213,7 @@ int Main(int argc, char** argv) {
   printf("making trees in %s\n", work.path().c_str());
   OrDie(MakeCheckout(checkout));
   OrDie(MakeSources(sources));
-  OrDie(WriteFileAtomically(ignore_file, absl::StrJoin(IgnoreRules::DefaultNames(), "\n") + "\n"));
+  OrDie(WriteFileAtomically(ignore_file, IgnoreFileContent()));
 
   const auto threads = std::max(1u, std::thread::hardware_concurrency());
   // Before this process has a heap to speak of.
@@ -235,38 +227,21 @@ int Main(int argc, char** argv) {
               PeakMebibytes([&] { OurGrep(sources, on_all_cores); }));
   if (million) MeasureMillion(work.path());
 
-  std::vector<std::string> fd = {"fdfind", "--no-ignore", "--hidden", "--glob"};
-  for (absl::string_view name : IgnoreRules::DefaultNames()) {
-    fd.insert(fd.end(), {"--exclude", std::string(name)});
-  }
-  const auto fd_with = [&](uint32_t n) {
-    std::vector<std::string> command = fd;
-    command.insert(command.end(), {"--threads", absl::StrCat(n), "*.py", checkout});
-    return [command] { return CountLinesOf(command); };
+  const auto lines_of = [](std::vector<std::string> command) {
+    return [command = std::move(command)] { return OrDie(CountLinesOf(command)); };
   };
   Compare("start-up of the peers, which is in their times",
-          {{"fdfind --version",
-            [] {
-              return CountLinesOf({"fdfind", "--version"});
-            }},
-           {"rg --version",
-            [] {
-              return CountLinesOf({"rg", "--version"});
-            }}},
+          {{"fdfind --version", lines_of({"fdfind", "--version"})},
+           {"rg --version", lines_of({"rg", "--version"})}},
           rounds, 0);
   Compare("glob **/*.py, 100,000 files",
           {{"cubby", [&] { return OurGlob(checkout, "**/*.py"); }},
-           {"fd, all cores", fd_with(threads)},
-           {"fd, 1 thread", fd_with(1)}},
+           {"fd, all cores", lines_of(FdCommand(checkout, threads))},
+           {"fd, 1 thread", lines_of(FdCommand(checkout, 1))}},
           rounds, 1.2);
 
   const auto rg = [&](uint32_t n, const std::vector<std::string>& rest) {
-    std::vector<std::string> command = {"rg",           "--no-ignore",        "--hidden",
-                                        "--no-heading", "--line-number",      "--ignore-file",
-                                        ignore_file,    absl::StrCat("-j", n)};
-    command.insert(command.end(), rest.begin(), rest.end());
-    command.push_back(sources);
-    return [command] { return CountLinesOf(command); };
+    return lines_of(RgCommand(sources, ignore_file, n, rest));
   };
   std::vector<uint32_t> thread_counts = {1};
   if (threads > 1) thread_counts.push_back(threads);
@@ -297,19 +272,13 @@ int Main(int argc, char** argv) {
              {"rg -i", rg(n, {"-i", kCommonRegex})}},
             rounds, 0);
   }
-  // Raw cap of max(4m, m + 50) lines and one past it, as the reference has it; its filter is free.
-  const std::string pipeline =
-      absl::StrCat("grep -rHnIi -E '", kCommonRegex, "' ", sources, " 2>/dev/null | head -n 401");
   Compare("grep regex with many hits, cut at 100",
           {{"cubby",
             [&] {
               return OurGrep(sources,
                              {kCommonRegex, PatternSyntax::kRegex, PatternCase::kInsensitive, 100});
             }},
-           {"grep -rHnIi -E | head",
-            [&] {
-              return CountLinesOf({"sh", "-c", pipeline});
-            }}},
+           {"grep -rHnIi -E | head", lines_of(PipelineCommand(sources, kCommonRegex))}},
           rounds, -5);
   return 0;
 }

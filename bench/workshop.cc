@@ -65,8 +65,9 @@ Workshop::~Workshop() {
   for (const SandboxInfo& info : *left) provider_->Remove(info.id).IgnoreError();
 }
 
-std::shared_ptr<Sandbox> Workshop::Make() {
-  absl::StatusOr<Created> created = provider_->Create({.image = "bench"});
+std::shared_ptr<Sandbox> Workshop::Make(std::vector<Mount> mounts) {
+  absl::StatusOr<Created> created =
+      provider_->Create({.image = "bench", .mounts = std::move(mounts)});
   if (!created.ok()) Die(std::string(created.status().message()));
   return created->sandbox;
 }

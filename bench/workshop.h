@@ -25,7 +25,7 @@ class Workshop {
   [[nodiscard]] std::string rootfs() const { return folder() + "/layer"; }
   [[nodiscard]] const std::string& agent() const { return agent_; }
 
-  std::shared_ptr<Sandbox> Make();
+  std::shared_ptr<Sandbox> Make(std::vector<Mount> mounts = {});
   void Remove(const std::shared_ptr<Sandbox>& sandbox);
   // The pid of a sandbox's agent on the host.
   [[nodiscard]] int AgentPid(const std::string& id) const;
