@@ -60,11 +60,11 @@ absl::StatusOr<MachineRow> ReadRow(Statement& statement) {
   return row;
 }
 
-absl::Status WriteRow(Database& database, absl::string_view verb, const MachineRow& row) {
+absl::Status InsertRow(Database& database, const MachineRow& row) {
   return database
-      .Prepare(absl::StrCat(verb,
-                            " INTO machines VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-                            " ?, ?, ?, ?, ?, ?, ?, ?, ?)"))
+      .Prepare(
+          "INSERT INTO machines VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+          " ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .Bind(row.machine_id)
       .Bind(row.sandbox_id)
       .Bind(static_cast<int64_t>(row.tenancy))
@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<MachineRow>> Registry::View::List() {
 
 absl::Status Registry::View::Insert(const MachineRow& row) {
   if (row.machine_id.empty()) return absl::InvalidArgumentError("a machine needs an id");
-  return WriteRow(database_, "INSERT", row);
+  return InsertRow(database_, row);
 }
 
 absl::StatusOr<MachineRow> Registry::View::ForWriting(absl::string_view machine_id, int64_t fence) {
@@ -156,7 +156,10 @@ absl::Status Registry::View::Update(const MachineRow& row) {
     return absl::FailedPreconditionError(
         absl::StrCat("machine ", row.machine_id, " is another tenant's for ever"));
   }
-  return WriteRow(database_, "REPLACE", row);
+  // Not REPLACE: that would also remove another machine of the same sandbox.
+  CUBBY_RETURN_IF_ERROR(
+      database_.Prepare("DELETE FROM machines WHERE machine_id=?").Bind(row.machine_id).Run());
+  return InsertRow(database_, row);
 }
 
 absl::Status Registry::View::Erase(absl::string_view machine_id, int64_t fence) {

@@ -70,7 +70,8 @@ class Registry {
     // ALREADY_EXISTS when the machine's or the sandbox's id is taken.
     absl::Status Insert(const MachineRow& row);
     // Takes over `row`'s fields for its machine, whose state may only move as CheckMove permits.
-    // ABORTED when the row was written under a later fence; NOT_FOUND when there is none.
+    // ABORTED when the row was written under a later fence; NOT_FOUND when there is none;
+    // ALREADY_EXISTS when the sandbox's id is taken.
     absl::Status Update(const MachineRow& row);
     // The machine has been seen gone. The same errors.
     absl::Status Erase(absl::string_view machine_id, int64_t fence);

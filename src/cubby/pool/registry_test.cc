@@ -79,6 +79,11 @@ TEST_F(RegistryTest, OneMachinePerSandboxAndAnyNumberOfBlanks) {
     EXPECT_TRUE(Insert(*registry, blank).ok());
   }
   EXPECT_EQ(registry->List()->size(), 3u);
+  MachineRow claimed = **registry->Find("b1");
+  claimed.tenancy = Tenancy::kThread;
+  claimed.sandbox_id = "m";
+  EXPECT_EQ(Update(*registry, claimed).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(registry->List()->size(), 3u) << "the other's row is still there, and so is the blank";
 }
 
 TEST_F(RegistryTest, IllegalMoveAndStaleFenceAndForeignTenantAreRefused) {
