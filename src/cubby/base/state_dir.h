@@ -11,6 +11,8 @@
 //   │   │                            and configuration, all that making a sandbox reads
 //   │   └── locks/                   one file per blob and layer under work, `refs`, and `store`:
 //   │                                shared by whoever adds, exclusive for whoever prunes
+//   ├── registry.db                  the pool's machines and leases (SQLite, with files beside)
+//   ├── owners/<id>                  one locked file per living pool
 //   ├── machines/<id>/               one folder per sandbox machine
 //   │   ├── machine.json             what it is; written before anything is made
 //   │   ├── agent.sock               the agent's listening socket
@@ -40,6 +42,8 @@ class StateDir {
   [[nodiscard]] std::string images() const { return root_ + "/images"; }
   [[nodiscard]] std::string machines() const { return root_ + "/machines"; }
   [[nodiscard]] std::string runtime() const { return root_ + "/runtime"; }
+  [[nodiscard]] std::string registry() const { return root_ + "/registry.db"; }
+  [[nodiscard]] std::string owners() const { return root_ + "/owners"; }
   [[nodiscard]] std::string machine(absl::string_view id) const;
 
  private:

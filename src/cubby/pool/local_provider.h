@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "cubby/backend/backend.h"
+#include "cubby/pool/agent_access.h"
 #include "cubby/provider.h"
 
 namespace cubby {
 
 class LocalProvider : public SandboxProvider {
  public:
-  explicit LocalProvider(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  explicit LocalProvider(std::unique_ptr<Backend> backend)
+      : backend_(std::move(backend)), access_(backend_) {}
 
   absl::StatusOr<Created> Create(const SandboxSpec& spec) override;
   absl::StatusOr<std::shared_ptr<Sandbox>> Get(const std::string& id) override;
@@ -29,6 +31,7 @@ class LocalProvider : public SandboxProvider {
  private:
   // Handed-out sandboxes connect through the backend for as long as they live.
   const std::shared_ptr<Backend> backend_;
+  AgentAccess access_;
 };
 
 }  // namespace cubby
