@@ -23,7 +23,10 @@ absl::StatusOr<std::shared_ptr<wire::Channel>> AgentLink::Get(Deadline deadline)
 absl::StatusOr<wire::ClientStream> AgentLink::Open(wire::Request request,
                                                    wire::Channel::Input input, Deadline deadline) {
   CUBBY_ASSIGN_OR_RETURN(const std::shared_ptr<wire::Channel> channel, Get(deadline));
-  return channel->Open(std::move(request), input);
+  absl::StatusOr<wire::ClientStream> stream = channel->Open(std::move(request), input);
+  // A connection that nobody has read the end of yet fails here first.
+  if (!stream.ok()) return Explain(stream.status());
+  return stream;
 }
 
 absl::Status AgentLink::Explain(absl::Status status) {
