@@ -53,8 +53,9 @@ struct PoolWorld {
   std::shared_ptr<LeaseStore> leases;
   std::shared_ptr<OwnerLiveness> liveness;
   std::shared_ptr<PoolClock> clock;
-  std::function<std::string()> new_id;  // 16 hex digits, never the same; empty: random
-  Owner owner;                          // alive until the pool has ended
+  std::function<std::string()> new_id;   // 16 hex digits, never the same; empty: random
+  Owner owner;                           // alive until the pool has ended
+  std::shared_ptr<Heartbeat> heartbeat;  // by this, where owners have one
 };
 
 class SandboxPool : public std::enable_shared_from_this<SandboxPool> {
