@@ -164,6 +164,7 @@ TEST_F(PoolProcessesTest, MachinesAreFoundWithoutTheRegistryAndThoseOfOthersAreK
                     })
                     .ok());
   }
+  host_.clock().Advance(absl::Hours(1));  // the leases are lost with it
   const std::unique_ptr<PoolProcess> next = host_.Start({});
   EXPECT_TRUE(next->pool().Recover().ok());
   EXPECT_FALSE(host_.machines().Find(SandboxIdOf(kAda)).has_value());

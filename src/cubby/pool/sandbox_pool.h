@@ -171,6 +171,7 @@ class SandboxPool : public std::enable_shared_from_this<SandboxPool> {
   // nothing is left.
   absl::StatusOr<std::shared_ptr<Sandbox>> MakeMachine(const MachineRow& row, const Lease& lease);
   void GiveUpCreated(const MachineRow& row);
+  bool NeedsBlank();
   absl::Status FillBlanks();
   absl::Status MakeBlank();
   MachineRow NewRow(const Tenant& tenant, const std::string& machine_id, const Lease& lease);

@@ -334,7 +334,8 @@ class Simulation {
         // process that starts finds it by its label.
         const auto maker = ParseOwnerLabel(machine.info.labels.at(kOwnerLabel));
         EXPECT_TRUE(maker.has_value() && (!host_.IsAlive(maker->id) || faulty_))
-            << "machine " << machine.info.id << " is on no record";
+            << "machine " << machine.info.id << " of owner " << machine.info.labels.at(kOwnerLabel)
+            << " is on no record";
         continue;
       }
       EXPECT_EQ(machine.info.labels.at(kNonceLabel), row->second.nonce) << machine.info.id;
