@@ -183,14 +183,14 @@ void SandboxPool::GiveUpCreated(const MachineRow& row) {
   ReleaseLease(*lease);
 }
 
+bool SandboxPool::NeedsBlank() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !closing_ && static_cast<int>(blanks_.size()) < settings_.blanks;
+}
+
 absl::Status SandboxPool::FillBlanks() {
-  while (true) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (closing_ || static_cast<int>(blanks_.size()) >= settings_.blanks) return absl::OkStatus();
-    }
-    CUBBY_RETURN_IF_ERROR(MakeBlank());
-  }
+  while (NeedsBlank()) CUBBY_RETURN_IF_ERROR(MakeBlank());
+  return absl::OkStatus();
 }
 
 absl::Status SandboxPool::MakeBlank() {

@@ -28,7 +28,9 @@ Statement::Statement(Statement&& other) noexcept
       bound_(other.bound_),
       read_(other.read_) {}
 
-Statement::~Statement() { sqlite3_finalize(statement_); }
+Statement::~Statement() {
+  if (statement_ != nullptr) database_->Keep(statement_);
+}
 
 Statement& Statement::Bind(absl::string_view text) {
   if (error_.ok() &&
@@ -77,7 +79,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
   return database;
 }
 
-Database::~Database() { sqlite3_close_v2(connection_); }
+Database::~Database() {
+  for (const auto& [sql, statement] : kept_) sqlite3_finalize(statement);
+  sqlite3_close_v2(connection_);
+}
 
 absl::Status Database::Connect() {
   if (sqlite3_open_v2(options_.path.c_str(), &connection_,
@@ -157,9 +162,9 @@ absl::Status Database::Transact(const std::function<absl::Status()>& body) {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   // IMMEDIATE: a reader that wants to write later could not wait for another writer.
-  CUBBY_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
+  CUBBY_RETURN_IF_ERROR(Prepare("BEGIN IMMEDIATE").Run());
   absl::Status status = body();
-  if (status.ok()) status = Execute("COMMIT");
+  if (status.ok()) status = Prepare("COMMIT").Run();
   // Some errors have rolled it back already.
   if (!status.ok() && sqlite3_get_autocommit(connection_) == 0) {
     Execute("ROLLBACK").IgnoreError();
@@ -168,13 +173,25 @@ absl::Status Database::Transact(const std::function<absl::Status()>& body) {
 }
 
 Statement Database::Prepare(absl::string_view sql) {
+  // Compiling costs more than most statements take; the same few are used again and again.
+  if (const auto kept = kept_.find(std::string(sql)); kept != kept_.end()) {
+    sqlite3_stmt* statement = kept->second;
+    kept_.erase(kept);
+    return Statement(this, statement, absl::OkStatus());
+  }
   sqlite3_stmt* statement = nullptr;
   absl::Status error;
-  if (sqlite3_prepare_v2(connection_, sql.data(), static_cast<int>(sql.size()), &statement,
-                         nullptr) != SQLITE_OK) {
+  if (sqlite3_prepare_v3(connection_, sql.data(), static_cast<int>(sql.size()),
+                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
     error = Error("read");
   }
   return Statement(this, statement, std::move(error));
+}
+
+void Database::Keep(sqlite3_stmt* statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  kept_.emplace(sqlite3_sql(statement), statement);
 }
 
 absl::Status Database::Execute(const std::string& sql) {

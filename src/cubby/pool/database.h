@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -79,12 +80,14 @@ class Database {
 
   absl::Status Connect();
   absl::Status CheckOrMakeSchema();
+  void Keep(sqlite3_stmt* statement);
   // The status for the connection's last error.
   absl::Status Error(absl::string_view doing);
 
   const Options options_;
   std::mutex mutex_;
   sqlite3* connection_ = nullptr;
+  std::multimap<std::string, sqlite3_stmt*> kept_;  // compiled, not in use, by their text
 };
 
 }  // namespace cubby

@@ -14,7 +14,7 @@ std::string OwnerLabel(const Owner& owner) {
 }
 
 std::optional<Owner> ParseOwnerLabel(const std::string& label) {
-  const std::vector<std::string> parts = absl::StrSplit(label, ' ');
+  const std::vector<std::string> parts = absl::StrSplit(label, absl::MaxSplits(' ', 3));
   Owner owner;
   if (parts.size() != 4 || !absl::SimpleAtoi(parts[1], &owner.process.pid) ||
       !absl::SimpleAtoi(parts[2], &owner.process.start_time)) {

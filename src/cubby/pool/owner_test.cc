@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "cubby/pool/owner_label.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -61,6 +62,14 @@ TEST_F(OwnerTest, KilledProcessIsDeadAndItsFileIsRemoved) {
   EXPECT_FALSE(locks_.IsAlive(owner));
   locks_.Forget(owner);
   EXPECT_THAT(*ListDirectory(folder_.path()), testing::IsEmpty());
+}
+
+TEST_F(OwnerTest, LabelIsReadBackAndADamagedOneIsNobodys) {
+  const Owner owner{.id = "0123", .process = {.pid = 7, .start_time = 8, .boot_id = "a boot"}};
+  EXPECT_EQ(ParseOwnerLabel(OwnerLabel(owner)), owner);
+  for (const char* damaged : {"", "0123", "0123 7 8", "0123 x 8 boot", "0123 7 -8 boot"}) {
+    EXPECT_EQ(ParseOwnerLabel(damaged), std::nullopt) << damaged;
+  }
 }
 
 }  // namespace

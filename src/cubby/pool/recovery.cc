@@ -55,10 +55,8 @@ absl::Status SandboxPool::Settle(const MachineRow& seen) {
       return RemoveMachine(*row, lease, "half made by a dead owner");
     case MachineState::kTerminating:
       return RemoveMachine(*row, lease, "half removed by a dead owner");
-    case MachineState::kBlank: {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (static_cast<int>(blanks_.size()) < settings_.blanks) break;
-    }
+    case MachineState::kBlank:
+      if (NeedsBlank()) break;
       return RemoveMachine(*row, lease, "no blank is needed");
     case MachineState::kActive:
     case MachineState::kWarm:

@@ -51,8 +51,9 @@ struct PoolWorld {
   std::shared_ptr<LeaseStore> leases;
   std::shared_ptr<OwnerLiveness> liveness;
   std::shared_ptr<PoolClock> clock;
-  std::function<std::string()> new_id;  // 16 hex digits, never the same; empty: random
-  Owner owner;                          // alive until the pool has ended
+  std::function<std::string()> new_id;   // 16 hex digits, never the same; empty: random
+  Owner owner;                           // alive until the pool has ended
+  std::shared_ptr<Heartbeat> heartbeat;  // by this, where owners have one
 };
 
 class SandboxPool : public std::enable_shared_from_this<SandboxPool> {
@@ -168,6 +169,7 @@ class SandboxPool : public std::enable_shared_from_this<SandboxPool> {
   // nothing is left.
   absl::StatusOr<std::shared_ptr<Sandbox>> MakeMachine(const MachineRow& row, const Lease& lease);
   void GiveUpCreated(const MachineRow& row);
+  bool NeedsBlank();
   absl::Status FillBlanks();
   absl::Status MakeBlank();
   MachineRow NewRow(const Tenant& tenant, const std::string& machine_id, const Lease& lease);

@@ -37,7 +37,8 @@ absl::StatusOr<std::optional<LeaseHolder>> SqliteLeaseStore::Read(const std::str
 }
 
 absl::StatusOr<Lease> SqliteLeaseStore::Grant(const std::string& machine_id, const Owner& owner) {
-  Statement next = options_.database->Prepare("UPDATE fence SET last = last + 1 RETURNING last");
+  CUBBY_RETURN_IF_ERROR(options_.database->Prepare("UPDATE fence SET last = last + 1").Run());
+  Statement next = options_.database->Prepare("SELECT last FROM fence");
   CUBBY_ASSIGN_OR_RETURN(const bool counted, next.Step());
   if (!counted) return absl::DataLossError("the registry has lost its fencing numbers");
   const int64_t fence = next.Number();
