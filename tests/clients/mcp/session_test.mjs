@@ -13,12 +13,15 @@ const cubbyNow = (...words) => {
   const run = spawnSync(cubby, ['--state-dir', state, ...words], { encoding: 'utf8' });
   return { code: run.status, out: run.stdout, err: run.stderr };
 };
-const machines = () => JSON.parse(cubbyNow('ps', '--json').out).map((machine) => machine.id);
+// Those of our own sessions: other tests make theirs beside us.
+const label = `mcp-test=${process.pid}`;
+const machines = () => JSON.parse(cubbyNow('ps', '--json').out)
+  .filter((machine) => machine.labels['mcp-test'] === `${process.pid}`);
 
 async function connect(...options) {
   const transport = new StdioClientTransport({
     command: cubby,
-    args: ['--state-dir', state, 'mcp', '--image', image, ...options],
+    args: ['--state-dir', state, 'mcp', '--image', image, '--label', label, ...options],
     stderr: 'inherit',
   });
   const client = new Client({ name: 'cubby-test', version: '1' });
@@ -37,9 +40,9 @@ async function toolsWork(client) {
     ['bash', 'ls', 'read_file', 'write_file', 'str_replace', 'glob', 'grep', 'sandbox_create',
       'sandbox_list', 'sandbox_destroy', 'upload_file', 'download_file']);
   assert.equal(tools[0].inputSchema.required.includes('command'), true);
-  assert.equal(machines().length, before.length, 'no sandbox before the first use');
+  assert.equal(machines().length, 0, 'no sandbox before the first use');
   assert.equal(textOf(await call(client, 'write_file', { path: 'a/f.txt', content: 'one\ntwo\n' })), 'OK');
-  assert.equal(machines().length, before.length + 1);
+  assert.equal(machines().length, 1);
   const ran = await call(client, 'bash', { command: 'cat a/f.txt; echo oops >&2; exit 3' });
   assert.equal(textOf(ran), 'one\ntwo\n\nStd Error:\noops\n\nExit Code: 3');
   assert.equal(ran.structuredContent.exit_code, 3);
@@ -128,7 +131,6 @@ async function manyCallsAtOnce(client) {
   assert.deepEqual(texts, [...Array(24).keys()].map((i) => `${i}\n`));
 }
 
-const before = machines();
 const client = await connect('--share', share);
 for (const part of [toolsWork, longCommandsReportAndCanBeCancelled, filesComeAndGo,
   sandboxesAreTheSessionsOwn, aDeadSandboxIsReplaced, manyCallsAtOnce]) {
@@ -137,7 +139,7 @@ for (const part of [toolsWork, longCommandsReportAndCanBeCancelled, filesComeAnd
 }
 await client.close();
 const deadline = Date.now() + 20000;
-while (machines().length > before.length) assert.ok(Date.now() < deadline, 'a sandbox is left');
+while (machines().length > 0) assert.ok(Date.now() < deadline, 'a sandbox is left');
 console.log('ok nothing is left');
 
 // An existing sandbox is used and left alone.
